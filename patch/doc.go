@@ -1,0 +1,2 @@
+// Package patch makes and applies changes to JSON documents.
+package patch
