@@ -1,0 +1,49 @@
+package reflector
+
+import "github.com/homeostat/homeostat/object"
+
+// Sink takes what a [Reflector] delivers. One goroutine, that of Run, makes all
+// calls, the [Relist]'s too. Whoever reads a sink sees all of a batch, or of a
+// full state, or none of it.
+//
+// An error of Apply, Stage or Commit is a failure of the session: it is shown,
+// and a new full state is taken after a backoff. So is a panic.
+type Sink[T any] interface {
+	// Apply takes one live batch, never with Reset or Synced. A batch without
+	// events says only that the source stands at b.Cursor, which has moved. A
+	// batch with events whose Cursor is "" leaves the sink's position where it
+	// was.
+	//
+	// b.Events is valid until Apply returns: what is kept of it is copied.
+	Apply(b Batch[T], why object.Cause) error
+	// Begin says that a full state may be about to be read, and gives what will
+	// take it. why is object.Initial until the first Commit and object.Relist
+	// ever after.
+	//
+	// Begin is called before the source can have begun to read: before the
+	// first page of a list; before each watch, and again after each Commit in
+	// it, since a source may stream a full state at any time of a session. So
+	// whatever was written to the source before Begin is in the full state that
+	// is committed. Most relists that are begun for a watch end unused in Abort:
+	// Begin must be cheap, and must be ready for calls of Apply before the first
+	// Stage. What is compared with the sink's own state is compared at Stage or
+	// Commit.
+	Begin(why object.Cause) Relist[T]
+}
+
+// Relist takes one full state. It ends with exactly one call of Commit or Abort.
+// Until Commit nobody sees any of it; at Commit everything is seen at once, and
+// what was not staged is deleted.
+type Relist[T any] interface {
+	// Stage adds objects to the full state. Of two under one key the later
+	// counts. The slice is valid until Stage returns.
+	Stage(items []object.Item[T]) error
+	// Unstage takes the object under key out again: the source said that it was
+	// deleted while it streamed. A key that was not staged is nothing special.
+	Unstage(key string)
+	// Commit publishes the full state, which the source gave as of the cursor
+	// at; "" when it has no positions. With an error the relist has ended too.
+	Commit(at Cursor) error
+	// Abort forgets what was staged.
+	Abort()
+}
