@@ -29,7 +29,7 @@ func IsPermanent(err error) bool {
 // Later, and none of them is inside an [After] or a [Permanent].
 func IsLater(err error) bool {
 	switch err.(type) {
-	case nil, *afterError, *permanentError:
+	case nil, *permanentError, interface{ RetryAfter() time.Duration }: // After has it too
 		return false
 	case *laterError:
 		return true
