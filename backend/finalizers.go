@@ -1,13 +1,141 @@
 package backend
 
-import "context"
-import "github.com/homeostat/homeostat/object"
-import "github.com/homeostat/homeostat/patch"
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
 
-// WithFinalizers gives soft deletion to a store without it.
-func WithFinalizers[T any](b Backend[T]) Backend[T] { return b }
+	"github.com/homeostat/homeostat/object"
+	"github.com/homeostat/homeostat/patch"
+)
 
-func applied[T any](p patch.Patch, obj T) (T, bool, error) { return obj, false, nil }
+// WithFinalizers gives soft deletion to a store without it, for types that embed
+// [object.Meta] by value: T is such a struct or a pointer to one. The package
+// documentation has the rules that it keeps.
+//
+// Every write costs one Get besides. What matters is decided by the writes that
+// go through this wrapper: whoever writes to b directly can bypass finalizers.
+// Over a store without versions there is no telling what was written between the
+// Get and the write, and rule 5 does not hold.
+func WithFinalizers[T any](b Backend[T]) Backend[T] {
+	f := &finalizing[T]{Backend: b, now: time.Now}
+	if !hasMeta[T]() {
+		f.fault = ErrNoMeta
+	}
+	return f
+}
 
-var _ context.Context
-var _ object.Version
+// finalizing wraps the writes; all that reads, Powers included, is the inner one's.
+type finalizing[T any] struct {
+	Backend[T]
+	now   func() time.Time
+	fault error // what every write answers
+}
+
+func (f *finalizing[T]) DryRun() (Backend[T], error) {
+	inner, err := f.Backend.DryRun()
+	if err != nil {
+		return nil, err
+	}
+	return &finalizing[T]{Backend: inner, now: f.now, fault: f.fault}, nil
+}
+
+func (f *finalizing[T]) Create(ctx context.Context, key string, obj T) (object.Item[T], error) {
+	m := object.MetaOf(&obj)
+	if f.fault != nil || m == nil {
+		return object.Item[T]{}, &Error{Op: "create", Key: key, Err: ErrNoMeta}
+	}
+	return f.Backend.Create(ctx, key, withDeleting(obj, time.Time{}))
+}
+
+func (f *finalizing[T]) Update(ctx context.Context, item object.Item[T]) (object.Item[T], error) {
+	return f.write(ctx, "update", item.Key, item.ID, item.Version, func(cur object.Item[T]) (object.Item[T], error) {
+		return f.put(ctx, cur, item.Object, nil)
+	})
+}
+
+func (f *finalizing[T]) Patch(ctx context.Context, key string, p patch.Patch, v object.Version) (object.Item[T], error) {
+	return f.write(ctx, "patch", key, "", v, func(cur object.Item[T]) (object.Item[T], error) {
+		obj, changed, err := Patched(p, cur.Object)
+		if err != nil || !changed {
+			return cur, err
+		}
+		return f.put(ctx, cur, obj, p)
+	})
+}
+
+func (f *finalizing[T]) Delete(ctx context.Context, key string, v object.Version) (object.Item[T], error) {
+	return f.write(ctx, "delete", key, "", v, func(cur object.Item[T]) (object.Item[T], error) {
+		m := object.MetaOf(&cur.Object)
+		switch {
+		case m == nil || len(m.Finalizers) == 0:
+			return f.Backend.Delete(ctx, key, at(cur))
+		case m.IsDeleting():
+			return cur, nil
+		}
+		cur.Version, cur.Object = at(cur), withDeleting(cur.Object, f.now().UTC())
+		return f.Backend.Update(ctx, cur)
+	})
+}
+
+// put writes obj over cur: by p where there is one and it says all of it.
+func (f *finalizing[T]) put(ctx context.Context, cur object.Item[T], obj T, p patch.Patch) (object.Item[T], error) {
+	next := object.MetaOf(&obj)
+	if next == nil {
+		return cur, ErrNoMeta
+	}
+	var was object.Meta
+	if m := object.MetaOf(&cur.Object); m != nil {
+		was = *m
+	}
+	if was.IsDeleting() {
+		for _, name := range next.Finalizers {
+			if !slices.Contains(was.Finalizers, name) {
+				return cur, ErrDeleting
+			}
+		}
+		if len(next.Finalizers) == 0 {
+			gone, err := f.Backend.Delete(ctx, cur.Key, at(cur))
+			gone.Object = withDeleting(obj, was.Deleting)
+			return gone, err
+		}
+	}
+	if p != nil && next.Deleting.Equal(was.Deleting) {
+		return f.Backend.Patch(ctx, cur.Key, p, at(cur))
+	}
+	cur.Version, cur.Object = at(cur), withDeleting(obj, was.Deleting)
+	return f.Backend.Update(ctx, cur)
+}
+
+// write reads the object and does one step at the version read; under object.Any
+// again, as long as somebody else is faster.
+func (f *finalizing[T]) write(ctx context.Context, op, key, id string, v object.Version, step func(cur object.Item[T]) (object.Item[T], error)) (object.Item[T], error) {
+	var none object.Item[T]
+	if f.fault != nil {
+		return none, &Error{Op: op, Key: key, Want: v, Err: f.fault}
+	}
+	if v == "" {
+		return none, &Error{Op: op, Key: key, Err: ErrNoVersion}
+	}
+	var r rounds
+	for {
+		cur, err := f.Backend.Get(ctx, key)
+		if err != nil {
+			return none, as(op, key, v, err)
+		}
+		if err := expect(op, cur, v, id); err != nil {
+			return none, err
+		}
+		item, err := step(cur)
+		if err == nil {
+			return item, nil
+		}
+		if v == object.Any && errors.Is(err, ErrConflict) {
+			if err = r.again(ctx, err); err == nil {
+				continue
+			}
+		}
+		return none, as(op, key, v, err)
+	}
+}

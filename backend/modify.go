@@ -53,18 +53,31 @@ func change[T any](ctx context.Context, b Backend[T], key string, f func(T) (T, 
 		if !found && !(create && errors.Is(err, ErrNotFound)) {
 			return none, err
 		}
-		// f's errors are told apart from the store's: an ErrConflict or ErrNotFound
-		// that f brings from somewhere else is no reason to go on.
-		write, err := prepare(cur, found, f)
-		if err != nil {
-			return none, err
+		// What f answers is told apart from what the store answers: an ErrConflict
+		// or ErrNotFound that f brings from elsewhere is no reason to go on.
+		var item object.Item[T]
+		if found {
+			e, same, ferr := edited(cur, f)
+			if ferr != nil {
+				return none, ferr
+			}
+			if same {
+				return cur, nil
+			}
+			item, err = e.write(ctx, b)
+		} else {
+			obj, ferr := f(fresh[T]())
+			if ferr != nil {
+				return none, ferr
+			}
+			item, err = b.Create(ctx, key, obj)
 		}
-		item, err := write(ctx, b)
 		switch {
 		case err == nil:
 			return item, nil
 		case found && errors.Is(err, ErrConflict):
-		case create && (errors.Is(err, ErrExists) || errors.Is(err, ErrNotFound)):
+		case found && create && errors.Is(err, ErrNotFound):
+		case !found && errors.Is(err, ErrExists):
 		default:
 			return none, err
 		}
@@ -74,9 +87,71 @@ func change[T any](ctx context.Context, b Backend[T], key string, f func(T) (T, 
 	}
 }
 
-// prepare runs f on a copy and answers how to write what came of it.
-func prepare[T any](cur object.Item[T], found bool, f func(T) (T, error)) (func(context.Context, Backend[T]) (object.Item[T], error), error) {
-	return nil, nil
+// edit is what f made of an object.
+type edit[T any] struct {
+	cur object.Item[T] // what f was given a copy of
+	obj T              // what f returned
+	p   patch.Patch    // the difference; nil when no merge patch can say it
+}
+
+// edited runs f on a copy. same: f changed nothing. The error is f's, or that T
+// can't be copied.
+func edited[T any](cur object.Item[T], f func(T) (T, error)) (e edit[T], same bool, err error) {
+	stored, err := json.Marshal(cur.Object)
+	if err != nil {
+		return e, false, &Error{Op: "patch", Key: cur.Key, Err: err}
+	}
+	mine, err := decoded[T](cur.Key, stored)
+	if err != nil {
+		return e, false, err
+	}
+	mine, err = f(mine)
+	if err != nil {
+		return e, false, err
+	}
+	after, err := json.Marshal(mine)
+	if err != nil {
+		return e, false, &Error{Op: "patch", Key: cur.Key, Err: err}
+	}
+	if bytes.Equal(stored, after) {
+		return e, true, nil
+	}
+	// A T that does not survive JSON unchanged (a large number in an any) is no
+	// change of f's: compare with what f was given, not with what is stored.
+	given, err := decoded[T](cur.Key, stored)
+	if err != nil {
+		return e, false, err
+	}
+	before, err := json.Marshal(given)
+	if err != nil {
+		return e, false, &Error{Op: "patch", Key: cur.Key, Err: err}
+	}
+	if bytes.Equal(before, after) {
+		return e, true, nil
+	}
+	p, err := patch.MergeBetween(before, after)
+	if err != nil && !errors.Is(err, patch.ErrNotRepresentable) {
+		return e, false, &Error{Op: "patch", Key: cur.Key, Err: err}
+	}
+	return edit[T]{cur: cur, obj: mine, p: p}, false, nil
+}
+
+// write writes the edit at the version that it was made for.
+func (e edit[T]) write(ctx context.Context, b Backend[T]) (object.Item[T], error) {
+	if e.p != nil {
+		item, err := b.Patch(ctx, e.cur.Key, e.p, at(e.cur))
+		if !errors.Is(err, errors.ErrUnsupported) {
+			return item, err
+		}
+	}
+	return b.Update(ctx, object.Item[T]{Key: e.cur.Key, Version: at(e.cur), ID: e.cur.ID, Object: e.obj})
+}
+
+func decoded[T any](key string, doc []byte) (obj T, err error) {
+	if err := json.Unmarshal(doc, &obj); err != nil {
+		return obj, &Error{Op: "patch", Key: key, Err: err}
+	}
+	return obj, nil
 }
 
 // fresh is what an object begins as: a pointer points to a zero value, so that f
@@ -89,7 +164,3 @@ func fresh[T any]() T {
 	}
 	return reflect.New(t.Elem()).Interface().(T)
 }
-
-var _ = bytes.Equal
-var _ = json.Marshal
-var _ patch.Patch

@@ -1,8 +1,11 @@
 package backend
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 
 	"github.com/homeostat/homeostat/object"
 	"github.com/homeostat/homeostat/patch"
@@ -27,10 +30,10 @@ func PatchByUpdate[T any](ctx context.Context, b Backend[T], key string, p patch
 		if err != nil {
 			return none, as("patch", key, v, err)
 		}
-		if err := expect("patch", cur, v); err != nil {
+		if err := expect("patch", cur, v, ""); err != nil {
 			return none, err
 		}
-		obj, changed, err := applied(p, cur.Object)
+		obj, changed, err := Patched(p, cur.Object)
 		if err != nil {
 			return none, as("patch", key, v, err)
 		}
@@ -50,12 +53,18 @@ func PatchByUpdate[T any](ctx context.Context, b Backend[T], key string, p patch
 	}
 }
 
-// expect checks a precondition against what was read.
-func expect[T any](op string, cur object.Item[T], v object.Version) error {
-	if v == object.Any || v == cur.Version {
-		return nil
+// expect checks a precondition, and an ID unless it is empty, against what was
+// read. A wrong ID is final under object.Any too: it never comes right.
+func expect[T any](op string, cur object.Item[T], v object.Version, id string) error {
+	e := &Error{Op: op, Key: cur.Key, Want: v, Found: cur.Version, Err: ErrConflict}
+	if v != object.Any && v != cur.Version {
+		return e
 	}
-	return &Error{Op: op, Key: cur.Key, Want: v, Found: cur.Version, Err: ErrConflict}
+	if id != "" && cur.ID != "" && id != cur.ID {
+		e.Err = fmt.Errorf("%w: deleted and created again in the meantime", ErrConflict)
+		return e
+	}
+	return nil
 }
 
 // at is the precondition "as I read it". A store without versions can only be
@@ -65,4 +74,26 @@ func at[T any](cur object.Item[T]) object.Version {
 		return object.Any
 	}
 	return cur.Version
+}
+
+// Patched is p applied to a copy of obj, and whether that made a difference: what
+// rule 8 asks of a store that holds Go values. The copy goes through JSON; obj is
+// not changed.
+func Patched[T any](p patch.Patch, obj T) (patched T, changed bool, err error) {
+	if patch.IsEmpty(p) {
+		return obj, false, nil
+	}
+	before, err := json.Marshal(obj)
+	if err != nil {
+		return obj, false, err
+	}
+	patched, err = patch.Into(p, obj)
+	if err != nil {
+		return obj, false, err
+	}
+	after, err := json.Marshal(patched)
+	if err != nil {
+		return obj, false, err
+	}
+	return patched, !bytes.Equal(before, after), nil
 }

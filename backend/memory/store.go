@@ -1,52 +1,73 @@
 package memory
 
 import (
-	"context"
-	"iter"
+	"crypto/rand"
+	"strconv"
+	"sync"
+	"sync/atomic"
 
 	"github.com/homeostat/homeostat/backend"
 	"github.com/homeostat/homeostat/object"
-	"github.com/homeostat/homeostat/patch"
 	"github.com/homeostat/homeostat/reflector"
 )
 
-// Options are the choices of New.
-type Options struct {
-	// History is how many changes are kept for watches. Defaults to 10 000.
-	History int
-}
+// Store is a backend.Backend in memory. Make one with [New].
+type Store[T any] struct {
+	epoch string
+	fault error // faulty options: what every call answers
 
-// Store is a backend.Backend in memory.
-type Store[T any] struct{}
+	mu      sync.RWMutex // guards what follows; never held while a caller's code runs
+	rev     int64        // of the last write; 0 before the first
+	objects map[string]*object.Item[T]
+	history history[T]
+	changed chan struct{} // closed, and replaced, by the next write
+
+	waiting  atomic.Bool                 // a watch waits on changed
+	snapshot atomic.Pointer[snapshot[T]] // the last one made, while it is current
+}
 
 var _ backend.Backend[int] = (*Store[int])(nil)
 
-// New makes an empty store; nil opts are the defaults.
-func New[T any](opts *Options) *Store[T] { return &Store[T]{} }
-
-func (s *Store[T]) List(ctx context.Context, opts reflector.ListOptions) (p reflector.Page[T], err error) {
-	return
-}
-func (s *Store[T]) Watch(ctx context.Context, opts reflector.WatchOptions) iter.Seq2[reflector.Batch[T], error] {
-	return nil
-}
-func (s *Store[T]) Powers() (p reflector.Powers[T]) { return }
-func (s *Store[T]) Get(ctx context.Context, key string) (i object.Item[T], err error) {
-	return
-}
-func (s *Store[T]) Create(ctx context.Context, key string, obj T) (i object.Item[T], err error) {
-	return
-}
-func (s *Store[T]) Update(ctx context.Context, item object.Item[T]) (i object.Item[T], err error) {
-	return
-}
-func (s *Store[T]) Patch(ctx context.Context, key string, p patch.Patch, v object.Version) (i object.Item[T], err error) {
-	return
-}
-func (s *Store[T]) Delete(ctx context.Context, key string, v object.Version) (i object.Item[T], err error) {
-	return
+// New makes an empty store with an epoch of its own; nil opts are the defaults.
+func New[T any](opts *Options) *Store[T] {
+	keep, fault := opts.history()
+	return &Store[T]{
+		epoch:   rand.Text(),
+		fault:   fault,
+		objects: map[string]*object.Item[T]{},
+		history: newHistory[T](keep),
+		changed: make(chan struct{}),
+	}
 }
 
-// Compact forgets the history.
-func (s *Store[T]) Compact()                                  {}
-func (s *Store[T]) DryRun() (b backend.Backend[T], err error) { return }
+// Compact forgets the history, as a store does that runs out of room: every
+// watch that lags behind the present, and every resume from before it, is told
+// reflector.ErrExpired. Where there is nothing to miss, nothing is expired.
+func (s *Store[T]) Compact() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.history.forget(s.rev)
+}
+
+// nextLocked names the revision that is about to be written. Cursor and version
+// share one string.
+func (s *Store[T]) nextLocked() (reflector.Cursor, object.Version) {
+	at := s.cursor(s.rev + 1)
+	return at, object.Version(at[len(s.epoch)+1:])
+}
+
+// commitLocked makes ev, under the names that nextLocked gave, the next revision.
+func (s *Store[T]) commitLocked(ev reflector.Event[T], at reflector.Cursor) {
+	s.rev++
+	s.snapshot.Store(nil)
+	s.history.add(s.rev, entry[T]{event: ev, at: at})
+	if s.waiting.Load() {
+		s.waiting.Store(false)
+		close(s.changed)
+		s.changed = make(chan struct{})
+	}
+}
+
+func (s *Store[T]) cursor(rev int64) reflector.Cursor {
+	return reflector.Cursor(s.epoch + "." + strconv.FormatInt(rev, 10))
+}
