@@ -43,7 +43,8 @@ type Error struct {
 	Op int
 	// Verb is the operation's name, such as "add"; empty without one.
 	Verb string
-	// Path is the place in the document that this is about, as far as known.
+	// Path is the place in the document that this is about: empty for the whole
+	// document, nil when no place is known.
 	Path Path
 	// Err says what is wrong, and wraps one of the sentinels.
 	Err error
@@ -55,18 +56,14 @@ func (e *Error) Error() string {
 	var b strings.Builder
 	b.WriteString("patch: ")
 	if e.Op >= 0 {
-		fmt.Fprintf(&b, "operation %d", e.Op)
-		if e.Verb != "" {
-			fmt.Fprintf(&b, " (%s)", e.Verb)
-		}
-		b.WriteString(" ")
+		fmt.Fprintf(&b, "operation %d: ", e.Op)
 	}
-	if len(e.Path) > 0 {
-		fmt.Fprintf(&b, "at %s", clip(e.Path.String()))
-	} else {
-		b.WriteString("at the document's root")
+	if e.Verb != "" {
+		b.WriteString(e.Verb + ": ")
 	}
-	b.WriteString(": ")
+	if e.Path != nil {
+		b.WriteString(clip(e.Path.String()) + ": ")
+	}
 	b.WriteString(strings.TrimPrefix(e.Err.Error(), "patch: "))
 	return b.String()
 }

@@ -13,7 +13,7 @@ const (
 	MaxOps = 10_000
 	// MaxCopied is how many bytes the copy operations of one JSON patch may add
 	// to one document, in all: each copy can double it.
-	MaxCopied = 32 << 20
+	MaxCopied = 8 << 20
 )
 
 func errTooDeep() error {
