@@ -42,7 +42,8 @@ func (b *Buffer[T]) init(opts *Options) {
 
 // Push adds deltas, all in one step: no consumer sees a part of them pending. Had
 // and Old of each delta say what a consumer holds that has taken everything of
-// its key pushed so far, so a key that is pending keeps the first ones. Push
+// its key pushed so far, so a key that is pending keeps the first ones. A Delete
+// whose Item has nothing but a key carries the newest state known instead. Push
 // never waits for consumers. It fails, and takes nothing, with [ErrClosed] after
 // Close and with [ErrInvalidDelta].
 func (b *Buffer[T]) Push(ds ...Delta[T]) error {
@@ -56,7 +57,7 @@ func (b *Buffer[T]) Push(ds ...Delta[T]) error {
 	}
 	c := clock{start: b.start}
 	for i := range ds {
-		b.q.push(&ds[i], &c)
+		b.q.push(b.q.pending(ds[i].Item.Key), &ds[i], &c)
 	}
 	b.wakeLocked()
 	return nil

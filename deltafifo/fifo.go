@@ -3,7 +3,6 @@ package deltafifo
 import (
 	"context"
 	"iter"
-	"reflect"
 
 	"github.com/homeostat/homeostat/object"
 )
@@ -48,7 +47,7 @@ func (f *FIFO[T]) Put(items []object.Item[T], why object.Cause) error {
 	}
 	c := clock{start: f.b.start}
 	for i := range items {
-		f.putLocked(&items[i], why, &c)
+		f.pushLocked(Delta[T]{Type: Put, Item: items[i], Cause: why}, &c)
 	}
 	f.doneLocked()
 	return nil
@@ -64,37 +63,20 @@ func (f *FIFO[T]) Delete(item object.Item[T], why object.Cause) error {
 	if f.b.shut {
 		return ErrClosed
 	}
-	d := Delta[T]{Type: Delete, Item: item, Cause: why}
-	e := f.b.q.pending(item.Key)
-	if e == nil {
-		d.Old, d.Had = f.held.get(item.Key)
-	}
-	if !toldState(&item) {
-		if e != nil {
-			d.Item = e.last().Item
-		} else {
-			d.Item = d.Old
-		}
-		d.Item.Key = item.Key
-	}
-	f.b.q.push(&d, &clock{start: f.b.start})
+	c := clock{start: f.b.start}
+	f.pushLocked(Delta[T]{Type: Delete, Item: item, Cause: why}, &c)
 	f.doneLocked()
 	return nil
 }
 
-// toldState is about deletes, the one thing that a source may tell without its
-// state.
-func toldState[T any](item *object.Item[T]) bool {
-	return item.Version != "" || item.ID != "" || !reflect.ValueOf(&item.Object).Elem().IsZero()
-}
-
-func (f *FIFO[T]) putLocked(item *object.Item[T], why object.Cause, c *clock) {
-	d := Delta[T]{Type: Put, Item: *item, Cause: why}
-	// Of a pending key the queue knows better, and does not look.
-	if f.b.q.pending(item.Key) == nil {
-		d.Old, d.Had = f.held.get(item.Key)
+// pushLocked finds out what the consumer holds. Of a pending key the queue knows,
+// and does not ask.
+func (f *FIFO[T]) pushLocked(d Delta[T], c *clock) {
+	e := f.b.q.pending(d.Item.Key)
+	if e == nil {
+		d.Old, d.Had = f.held.get(d.Item.Key)
 	}
-	f.b.q.push(&d, c)
+	f.b.q.push(e, &d, c)
 }
 
 // Pop waits for the key that has been pending longest and takes its deltas, in

@@ -70,9 +70,8 @@ func (q *queue[T]) pending(key string) *entry[T] {
 	return e
 }
 
-// push adds one delta by the rules.
-func (q *queue[T]) push(d *Delta[T], c *clock) {
-	e := q.pending(d.Item.Key)
+// push adds one delta by the rules; e is what is pending of its key.
+func (q *queue[T]) push(e *entry[T], d *Delta[T], c *clock) {
 	isNew := e == nil
 	if isNew {
 		e = q.take()

@@ -30,7 +30,7 @@ func (f *FIFO[T]) Replace(items []object.Item[T], why object.Cause) error {
 		if was, ok := f.newestLocked(item.Key); ok && unchanged(&was, item) {
 			continue
 		}
-		f.putLocked(item, why, &c)
+		f.pushLocked(Delta[T]{Type: Put, Item: *item, Cause: why}, &c)
 	}
 	if !f.replaced {
 		f.replaced = true
@@ -48,11 +48,7 @@ func (f *FIFO[T]) Replace(items []object.Item[T], why object.Cause) error {
 // has it, and stay for ever.
 func (f *FIFO[T]) deleteOthersLocked(named map[string]int, why object.Cause, c *clock) {
 	gone := func(item object.Item[T]) {
-		d := Delta[T]{Type: Delete, Item: item, Cause: why, Inferred: true}
-		if f.b.q.pending(item.Key) == nil {
-			d.Had, d.Old = true, item
-		}
-		f.b.q.push(&d, c)
+		f.pushLocked(Delta[T]{Type: Delete, Item: item, Cause: why, Inferred: true}, c)
 	}
 	var next *entry[T]
 	for e := f.b.q.front; e != nil; e = next {
@@ -103,7 +99,7 @@ func (f *FIFO[T]) Resync() error {
 	c := clock{start: f.b.start}
 	for key, item := range f.held.m {
 		if f.b.q.pending(key) == nil {
-			f.b.q.push(&Delta[T]{Type: Sync, Item: item, Old: item, Had: true, Cause: object.Resync}, &c)
+			f.b.q.push(nil, &Delta[T]{Type: Sync, Item: item, Old: item, Had: true, Cause: object.Resync}, &c)
 		}
 	}
 	f.doneLocked()

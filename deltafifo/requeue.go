@@ -41,22 +41,24 @@ func (f *FIFO[T]) requeueLocked(ds []Delta[T], c *clock) {
 	if !f.newestHandedLocked(&ds[len(ds)-1]) {
 		return
 	}
-	if ds[0].Had {
-		f.held.put(key, ds[0].Old)
+	if was := ds[0].Old; ds[0].Had {
+		was.Key = key
+		f.held.put(key, was)
 	} else {
 		f.held.delete(key)
 	}
 	e := f.b.q.pending(key)
-	if e == nil {
-		for i := range ds {
-			f.b.q.push(&ds[i], c)
-		}
-		if e = f.b.q.pending(key); e != nil && !f.isSynced {
-			f.awaitLocked(e)
-		}
+	if e != nil {
+		f.b.q.putBefore(e, ds)
 		return
 	}
-	f.b.q.putBefore(e, ds)
+	for i := range ds {
+		f.b.q.push(e, &ds[i], c)
+		e = f.b.q.pending(key)
+	}
+	if e != nil && !f.isSynced {
+		f.awaitLocked(e)
+	}
 }
 
 // newestHandedLocked says that last is what the consumer was last given of its

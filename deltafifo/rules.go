@@ -2,6 +2,7 @@ package deltafifo
 
 import (
 	"fmt"
+	"reflect"
 
 	"github.com/homeostat/homeostat/object"
 )
@@ -32,7 +33,7 @@ func merge[T any](e *entry[T], next *Delta[T]) {
 			e.rest = append(e.rest, added(next))
 		case Delete: // told twice: who saw it knows the last state best
 			if !next.Inferred && !otherID(first.Item.ID, next.Item.ID) {
-				first.Item, first.Cause, first.Inferred = next.Item, next.Cause, false
+				end(first, next)
 			}
 		}
 
@@ -63,12 +64,12 @@ func begin[T any](e *entry[T], next *Delta[T]) {
 		return // a Delete or a Sync of what the consumer does not hold is void
 	}
 	e.first = *next
-	e.first.Inferred = next.Inferred && next.Type == Delete
+	e.first.Inferred = false
 	switch {
 	case next.Type == Put && otherID(next.Old.ID, next.Item.ID):
 		e.first.Item = next.Old
 		recreate(e, next)
-	case next.Type == Delete && otherID(next.Old.ID, next.Item.ID):
+	case next.Type == Delete:
 		e.first.Item = next.Old
 		end(&e.first, next)
 	}
@@ -83,16 +84,25 @@ func recreate[T any](e *entry[T], next *Delta[T]) {
 	e.rest = append(e.rest, added(next))
 }
 
-// end makes the Delete next of first, a Put or Sync of an object that the
-// consumer holds.
+// end makes the Delete next of first, which speaks of an object that the consumer
+// holds.
 func end[T any](first, next *Delta[T]) {
-	if otherID(identity(first), next.Item.ID) {
+	first.Type, first.Cause, first.Inferred = Delete, next.Cause, next.Inferred
+	switch {
+	case otherID(identity(first), next.Item.ID):
 		// The deleted object came after the one that the consumer holds, unseen:
 		// what has ended for the consumer is the one before, in its own last state.
-		first.Type, first.Cause, first.Inferred = Delete, next.Cause, true
-		return
+		first.Inferred = true
+	case tellsState(&next.Item):
+		first.Item = next.Item
 	}
-	first.Type, first.Item, first.Cause, first.Inferred = Delete, next.Item, next.Cause, next.Inferred
+	first.Item.Key = next.Item.Key
+}
+
+// tellsState is false for the item of a Delete whose source named nothing but the
+// key. Reflection is for those without versions and IDs alone.
+func tellsState[T any](item *object.Item[T]) bool {
+	return item.Version != "" || item.ID != "" || !reflect.ValueOf(&item.Object).Elem().IsZero()
 }
 
 // keep is what KeepAll does in merge's place: everything stays, and only what the
