@@ -1,0 +1,208 @@
+package reconcile
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/homeostat/homeostat/informer"
+	"github.com/homeostat/homeostat/workqueue"
+)
+
+// WatchFunc is [Watch] for what needs the change itself, takes its time, or may
+// fail: keys is called on goroutines of the controller's own, in order for each
+// object, and never for one object twice at once. What it returns runs.
+//
+// An error is retried with the controller's backoff, or as the words of package
+// retry say; the changes of that object wait meanwhile, those of others do not.
+// Failures are logged and shown in [Status]. Of one object at most eight changes
+// wait: beyond that all keys of the controller's cache are triggered in place of
+// the oldest.
+//
+// A panic is a failure. It panics itself after c's Run was called.
+func WatchFunc[T, U any](c *Controller[T], in *informer.Informer[U], keys func(context.Context, informer.Change[U]) ([]string, error)) {
+	w := &watchFunc[T, U]{c: c, in: in, keys: keys, pending: map[string][]informer.Change[U]{}, calling: map[string]bool{}}
+	c.wire("WatchFunc", in == nil || keys == nil, in, w)
+}
+
+// maxPending is how many changes of one object wait to be mapped. They are not
+// merged: each may name keys that no other does, of which one may have looked at
+// just that state.
+const maxPending = 8
+
+type watchFunc[T, U any] struct {
+	c     *Controller[T]
+	in    *informer.Informer[U]
+	keys  func(context.Context, informer.Change[U]) ([]string, error)
+	queue *workqueue.Queue[string]
+
+	mu      sync.Mutex
+	stopped bool
+	pending map[string][]informer.Change[U]
+	calling map[string]bool
+	stat    WatchStatus
+}
+
+func (w *watchFunc[T, U]) start(l *lifetime) func() {
+	w.queue = workqueue.New(&workqueue.Options[string]{
+		Name: fmt.Sprintf("%s/%s", w.c.name, w.in.Name()), Backoff: w.c.opts.Backoff,
+	})
+	stop := subscribe(w.in, "controller "+w.c.name, w.c.log, w.handle)
+	for range w.c.opts.Workers {
+		l.crew.hire(func() { w.work(l) })
+	}
+	return func() {
+		stop()
+		w.mu.Lock()
+		w.stopped = true
+		clear(w.pending)
+		w.mu.Unlock()
+		w.queue.Abort()
+	}
+}
+
+func (w *watchFunc[T, U]) handle(changes []informer.Change[U]) {
+	keys := make([]string, len(changes))
+	behind := false
+	w.mu.Lock()
+	if w.stopped {
+		w.mu.Unlock()
+		return
+	}
+	for i := range changes {
+		ch := changes[i]
+		keys[i] = ch.Key
+		list := append(w.pending[ch.Key], ch)
+		if len(list) > maxPending {
+			list = slices.Delete(list, 0, 1)
+			behind = true
+		}
+		w.pending[ch.Key] = list
+	}
+	w.mu.Unlock()
+	w.queue.Add(keys...)
+	if behind {
+		w.behind()
+	}
+}
+
+// work maps the changes of one object after the other until the intake ends.
+func (w *watchFunc[T, U]) work(l *lifetime) {
+	ended := false
+	defer func() {
+		if !ended { // keys called runtime.Goexit
+			l.crew.hire(func() { w.work(l) })
+		}
+	}()
+	for {
+		key, err := w.queue.Get(l.intake)
+		if err != nil {
+			ended = true
+			return
+		}
+		w.one(l, key)
+	}
+}
+
+func (w *watchFunc[T, U]) one(l *lifetime, key string) {
+	err := error(&PanicError{Where: w.where(key), Value: "runtime.Goexit was called"})
+	defer func() {
+		w.mu.Lock()
+		delete(w.calling, key)
+		if err != nil && l.intake.Err() == nil {
+			w.stat.Failures++
+			w.stat.Key, w.stat.Err = key, err
+		} else if w.stat.Key == key {
+			w.stat.Key, w.stat.Err = "", nil
+		}
+		w.mu.Unlock()
+		if err != nil && l.intake.Err() == nil {
+			w.c.log.Warn("a change could not be mapped to keys", "source", w.in.Name(), "key", key, "err", err)
+		}
+		_ = w.queue.Done(key, err)
+	}()
+	err = w.mapAll(l.intake, key)
+}
+
+// mapAll maps what waits of one object, oldest first.
+func (w *watchFunc[T, U]) mapAll(ctx context.Context, key string) error {
+	for {
+		w.mu.Lock()
+		list := w.pending[key]
+		if len(list) == 0 {
+			delete(w.pending, key)
+			w.mu.Unlock()
+			return nil
+		}
+		ch := list[0]
+		w.pending[key] = list[1:]
+		w.calling[key] = true
+		w.mu.Unlock()
+		if err := w.mapOne(ctx, ch); err != nil {
+			w.putBack(ch)
+			return err
+		}
+	}
+}
+
+// putBack keeps a change that could not be mapped, before those that came since.
+func (w *watchFunc[T, U]) putBack(ch informer.Change[U]) {
+	w.mu.Lock()
+	list := w.pending[ch.Key]
+	full := len(list) == maxPending
+	if !full && !w.stopped {
+		w.pending[ch.Key] = append([]informer.Change[U]{ch}, list...)
+	}
+	w.mu.Unlock()
+	if full {
+		w.behind()
+	}
+}
+
+// behind makes up for a change that is given up.
+func (w *watchFunc[T, U]) behind() {
+	w.c.TriggerAll("changes of " + w.in.Name() + " that were not mapped")
+}
+
+func (w *watchFunc[T, U]) mapOne(ctx context.Context, ch informer.Change[U]) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = caught(w.where(ch.Key), v)
+		}
+	}()
+	keys, err := w.keys(ctx, ch)
+	if err != nil {
+		return err
+	}
+	due := make([]mapped, 0, len(keys))
+	for _, key := range keys {
+		if m := (mapped{key, ch.Key, reasonOf(ch.Type, ch.Cause)}); !slices.Contains(due, m) {
+			due = append(due, m)
+		}
+	}
+	w.c.deliver(w.in.Name(), due)
+	return nil
+}
+
+func (w *watchFunc[T, U]) where(key string) string {
+	return fmt.Sprintf("a WatchFunc of controller %q on %s, key %q", w.c.name, w.in.Name(), key)
+}
+
+func (w *watchFunc[T, U]) status() WatchStatus {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	s := w.stat
+	s.Source = w.in.Name()
+	for _, list := range w.pending {
+		s.Pending += len(list)
+	}
+	return s
+}
+
+func (w *watchFunc[T, U]) busy() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Collect(maps.Keys(w.calling))
+}
