@@ -1,14 +1,10 @@
 package backend
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
-	"reflect"
 
 	"github.com/homeostat/homeostat/object"
-	"github.com/homeostat/homeostat/patch"
 )
 
 // Modify reads the object, gives f a copy of its own, and writes what f changed.
@@ -57,11 +53,11 @@ func change[T any](ctx context.Context, b Backend[T], key string, f func(T) (T, 
 		// or ErrNotFound that f brings from elsewhere is no reason to go on.
 		var item object.Item[T]
 		if found {
-			e, same, ferr := edited(cur, f)
+			e, ferr := edited(cur, f)
 			if ferr != nil {
 				return none, ferr
 			}
-			if same {
+			if e.same {
 				return cur, nil
 			}
 			item, err = e.write(ctx, b)
@@ -85,82 +81,4 @@ func change[T any](ctx context.Context, b Backend[T], key string, f func(T) (T, 
 			return none, &Error{Op: "patch", Key: key, Err: err}
 		}
 	}
-}
-
-// edit is what f made of an object.
-type edit[T any] struct {
-	cur object.Item[T] // what f was given a copy of
-	obj T              // what f returned
-	p   patch.Patch    // the difference; nil when no merge patch can say it
-}
-
-// edited runs f on a copy. same: f changed nothing. The error is f's, or that T
-// can't be copied.
-func edited[T any](cur object.Item[T], f func(T) (T, error)) (e edit[T], same bool, err error) {
-	stored, err := json.Marshal(cur.Object)
-	if err != nil {
-		return e, false, &Error{Op: "patch", Key: cur.Key, Err: err}
-	}
-	mine, err := decoded[T](cur.Key, stored)
-	if err != nil {
-		return e, false, err
-	}
-	mine, err = f(mine)
-	if err != nil {
-		return e, false, err
-	}
-	after, err := json.Marshal(mine)
-	if err != nil {
-		return e, false, &Error{Op: "patch", Key: cur.Key, Err: err}
-	}
-	if bytes.Equal(stored, after) {
-		return e, true, nil
-	}
-	// A T that does not survive JSON unchanged (a large number in an any) is no
-	// change of f's: compare with what f was given, not with what is stored.
-	given, err := decoded[T](cur.Key, stored)
-	if err != nil {
-		return e, false, err
-	}
-	before, err := json.Marshal(given)
-	if err != nil {
-		return e, false, &Error{Op: "patch", Key: cur.Key, Err: err}
-	}
-	if bytes.Equal(before, after) {
-		return e, true, nil
-	}
-	p, err := patch.MergeBetween(before, after)
-	if err != nil && !errors.Is(err, patch.ErrNotRepresentable) {
-		return e, false, &Error{Op: "patch", Key: cur.Key, Err: err}
-	}
-	return edit[T]{cur: cur, obj: mine, p: p}, false, nil
-}
-
-// write writes the edit at the version that it was made for.
-func (e edit[T]) write(ctx context.Context, b Backend[T]) (object.Item[T], error) {
-	if e.p != nil {
-		item, err := b.Patch(ctx, e.cur.Key, e.p, at(e.cur))
-		if !errors.Is(err, errors.ErrUnsupported) {
-			return item, err
-		}
-	}
-	return b.Update(ctx, object.Item[T]{Key: e.cur.Key, Version: at(e.cur), ID: e.cur.ID, Object: e.obj})
-}
-
-func decoded[T any](key string, doc []byte) (obj T, err error) {
-	if err := json.Unmarshal(doc, &obj); err != nil {
-		return obj, &Error{Op: "patch", Key: key, Err: err}
-	}
-	return obj, nil
-}
-
-// fresh is what an object begins as: a pointer points to a zero value, so that f
-// needs no case of its own for nil.
-func fresh[T any]() T {
-	var zero T
-	t := reflect.TypeFor[T]()
-	if t.Kind() != reflect.Pointer {
-		return zero
-	}
-	return reflect.New(t.Elem()).Interface().(T)
 }

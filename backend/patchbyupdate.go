@@ -80,7 +80,7 @@ func at[T any](cur object.Item[T]) object.Version {
 // rule 8 asks of a store that holds Go values. The copy goes through JSON; obj is
 // not changed.
 func Patched[T any](p patch.Patch, obj T) (patched T, changed bool, err error) {
-	if patch.IsEmpty(p) {
+	if p != nil && patch.IsEmpty(p) {
 		return obj, false, nil
 	}
 	before, err := json.Marshal(obj)

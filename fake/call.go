@@ -1,0 +1,117 @@
+package fake
+
+import (
+	"context"
+	"fmt"
+	"math/bits"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/homeostat/homeostat/backend"
+	"github.com/homeostat/homeostat/object"
+	"github.com/homeostat/homeostat/reflector"
+)
+
+// call is one call on its way.
+type call struct {
+	Call
+	want  object.Version // the precondition of a write
+	under *weather       // the plan as it began
+	later []int          // what weather.call answered
+	lost  bool           // its answer will be
+}
+
+// begin counts a call, and does to it what the test and the plan want before it is
+// done. Its error is the call's answer.
+func (b *Backend[T]) begin(ctx context.Context, op Op, key string, want object.Version) (call, error) {
+	i := bits.TrailingZeros16(uint16(op))
+	b.mu.Lock()
+	b.calls[i]++
+	c := call{Call: Call{Op: op, N: b.calls[i], Key: key, DryRun: b.dry}, want: want, under: b.weather}
+	var now []Fault
+	now, c.later = b.weather.call(op, c.N)
+	f := b.intercept[i]
+	b.mu.Unlock()
+
+	if f != nil {
+		if err := f(ctx, key); err != nil {
+			return c, err
+		}
+	}
+	for _, f := range now {
+		c.Fault = f.Do
+		if err := b.strike(ctx, &c, f); err != nil {
+			return c, err
+		}
+	}
+	return c, nil
+}
+
+// strike does what can be done before the call itself.
+func (b *Backend[T]) strike(ctx context.Context, c *call, f Fault) error {
+	switch f.Do {
+	case Fail:
+		if f.Err == nil {
+			f.Err = ErrFault
+		}
+		return c.failed(f.Err)
+	case Expire:
+		return fmt.Errorf("fake: %v: %w", c.Op, reflector.ErrExpired)
+	case Delay:
+		if err := wait(ctx, f.For, c.under.over); err != nil {
+			return c.failed(err)
+		}
+	case FailAfterCommit:
+		c.lost = true
+	case Conflict:
+		if item, err := b.store.Get(ctx, c.Key); err == nil {
+			b.store.Update(ctx, item) // it fails only if somebody else writes, which will do
+		}
+	}
+	return nil
+}
+
+// end writes a call into the log.
+func (b *Backend[T]) end(c Call, err error) {
+	c.Err = err
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.log = append(b.log, c)
+}
+
+// failed is err as a store would tell it.
+func (c *call) failed(err error) error {
+	if c.Op&(List|Watch) != 0 {
+		return fmt.Errorf("fake: %v: %w", c.Op, err)
+	}
+	return &backend.Error{Op: c.Op.String(), Key: c.Key, Want: c.want, Err: err}
+}
+
+// wait waits for d, or until over is closed; with d 0 for that alone.
+func wait(ctx context.Context, d time.Duration, over <-chan struct{}) error {
+	var passed <-chan time.Time
+	if d > 0 {
+		timer := time.NewTimer(d)
+		defer timer.Stop()
+		passed = timer.C
+	}
+	select {
+	case <-passed:
+		return nil
+	case <-over:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// revision is the number in a cursor or a version of backend/memory.
+func revision[S ~string](s S) int64 {
+	digits := string(s)
+	if i := strings.LastIndexByte(digits, '.'); i >= 0 {
+		digits = digits[i+1:]
+	}
+	n, _ := strconv.ParseInt(digits, 10, 64) // of nothing, or of somebody else's: 0
+	return n
+}

@@ -1,0 +1,71 @@
+package fake
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Call is one line of the log: a call, or a fault that struck within a watch.
+type Call struct {
+	// Op and N: the N-th call of Op, counted from 1 since the Backend was made.
+	Op Op
+	N  int
+	// Key names the object; empty for List and Watch.
+	Key string
+	// Fault is what struck, the last of them if several did; 0 for none.
+	Fault Effect
+	// Revision is where in the store's history: what a list showed, what a watch
+	// began after, or had told when it was struck, what a write made. 0 for none. It is the
+	// number in cursors and versions, without the epoch, which is another in every run.
+	Revision int64
+	// DryRun says that a write was only tried.
+	DryRun bool
+	// Err is what was answered.
+	Err error
+}
+
+// String is the call in a line: `watch #3 at 42: cut`.
+func (c Call) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%v #%d", c.Op, c.N)
+	if c.Key != "" {
+		fmt.Fprintf(&b, " %q", c.Key)
+	}
+	if c.DryRun {
+		b.WriteString(" (dry run)")
+	}
+	if c.Revision != 0 {
+		fmt.Fprintf(&b, " at %d", c.Revision)
+	}
+	if c.Fault != 0 {
+		fmt.Fprintf(&b, ": %v", c.Fault)
+	}
+	if c.Err != nil {
+		fmt.Fprintf(&b, ": %v", c.Err)
+	}
+	return b.String()
+}
+
+// Log is what was called so far, in the order in which the calls were done; a
+// watch is there as it opens, and again with each fault that strikes it and with
+// the error that ends it. It grows without bound.
+func (b *Backend[T]) Log() []Call {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.Clone(b.log)
+}
+
+// Calls counts the calls of the operations in op since the Backend was made, those
+// that are not done yet included.
+func (b *Backend[T]) Calls(op Op) int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	n := 0
+	for i, calls := range b.calls {
+		if op&(1<<i) != 0 {
+			n += calls
+		}
+	}
+	return n
+}
