@@ -1,0 +1,66 @@
+package informer
+
+import (
+	"log/slog"
+	"time"
+
+	"github.com/homeostat/homeostat/reflector"
+	"github.com/homeostat/homeostat/retry"
+)
+
+// Options are the choices of an [Informer]. nil and the zero value are the
+// defaults. Indexes are arguments of [New]; what filters or changes objects is a
+// decorator of the source (reflector.Filter, reflector.Transform).
+type Options struct {
+	// Name tells this informer from others in errors, logs and status. Defaults
+	// to the name of the object's type.
+	Name string
+	// Backoff spaces the attempts on a failing source. Defaults to the zero
+	// Backoff: 100 ms, doubled up to 1 min, jittered.
+	Backoff retry.Backoff
+	// Budget bounds the rate of calls to the source. Defaults to nil: no bound.
+	Budget *retry.Budget
+	// PageSize is the most objects of one page of a list. Defaults to 500; less
+	// than 0 is everything in one page. Sources without pages ignore it.
+	PageSize int
+	// Open is how long a watch may take to be established. Defaults to 30 s.
+	Open time.Duration
+	// Session is the longest watch of a source that can't prove that it is alive
+	// (Powers.Progress). Defaults to 10 min.
+	Session time.Duration
+	// ResetAfter is how long lists must agree on an older state before it is
+	// taken for a reset of the source. Defaults to 1 min.
+	ResetAfter time.Duration
+	// Logger takes one line per transition (Info), refused object (Warn) and
+	// panic (Error). Defaults to nil: discarded.
+	Logger *slog.Logger
+}
+
+func (o *Options) reflector() *reflector.Options {
+	return &reflector.Options{
+		Name:       o.Name,
+		Backoff:    o.Backoff,
+		Budget:     o.Budget,
+		PageSize:   o.PageSize,
+		Open:       o.Open,
+		Session:    o.Session,
+		ResetAfter: o.ResetAfter,
+		Logger:     o.Logger,
+	}
+}
+
+// HandlerOptions are the choices of one handler. nil and the zero value are the
+// defaults.
+type HandlerOptions struct {
+	// Name tells this handler from others in errors and logs. Defaults to
+	// "handler-1", "handler-2", … in the order of registration.
+	Name string
+	// Inline calls the handler on the informer's own goroutine, batch by batch,
+	// with no buffer between: for work that is as cheap as adding a key to a
+	// queue. An inline handler that is slow holds up the cache and every other
+	// handler; one that waits for its own informer waits for ever. Defaults to
+	// false: a goroutine and a compacting buffer of its own.
+	Inline bool
+	// Logger takes the handler's panics. Defaults to the informer's.
+	Logger *slog.Logger
+}

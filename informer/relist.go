@@ -1,0 +1,87 @@
+package informer
+
+import (
+	"github.com/homeostat/homeostat/object"
+	"github.com/homeostat/homeostat/reflector"
+)
+
+// relist takes one full state. What is in the cache already is let go at once: of
+// it only the key is kept, to know that it was named.
+type relist[T any] struct {
+	inf *Informer[T]
+	why object.Cause
+	seq uint64
+	// named has every key of the full state: where in changed, or unchanged.
+	named   map[string]int
+	changed []reflector.Event[T]
+}
+
+const unchanged = -1
+
+// Stage is reflector.Relist's. Nobody writes to the cache between the first Stage
+// and Commit, so what is equal now is equal then.
+func (r *relist[T]) Stage(items []object.Item[T]) error {
+	if r.named == nil {
+		r.named = make(map[string]int, max(len(items), r.inf.cache.Len()))
+	}
+	for n := range items {
+		item := &items[n]
+		if cur, ok := r.inf.cache.Item(item.Key); ok && same(cur, *item) {
+			r.name(item.Key, unchanged)
+			continue
+		}
+		r.name(item.Key, len(r.changed))
+		r.changed = append(r.changed, reflector.Event[T]{Op: reflector.OpPut, Known: true, Item: *item})
+	}
+	return nil
+}
+
+// name notes what the full state says of key, the later over the earlier.
+func (r *relist[T]) name(key string, at int) {
+	r.Unstage(key)
+	r.named[key] = at
+}
+
+// Unstage is reflector.Relist's.
+func (r *relist[T]) Unstage(key string) {
+	at, ok := r.named[key]
+	if !ok {
+		return
+	}
+	if at != unchanged {
+		r.changed[at] = reflector.Event[T]{} // of no Op: left out
+	}
+	delete(r.named, key)
+}
+
+// Commit is reflector.Relist's. The deletes come first: what was freed in a
+// unique index can be taken by what is new.
+func (r *relist[T]) Commit(at reflector.Cursor) error {
+	i := r.inf
+	var events []reflector.Event[T]
+	gone := func(key string) {
+		if _, named := r.named[key]; !named {
+			events = append(events, reflector.Event[T]{Op: reflector.OpDelete, Item: object.Item[T]{Key: key}})
+		}
+	}
+	for key := range i.cache.All() {
+		gone(key)
+	}
+	for key := range i.held {
+		gone(key)
+	}
+	// What the cache refuses is compared with what was refused last, too: a good
+	// state that came back unchanged ends the refusal.
+	events = append(events, r.changed...)
+	for key := range i.held {
+		if at, named := r.named[key]; named && at == unchanged {
+			item, _ := i.cache.Item(key)
+			events = append(events, reflector.Event[T]{Op: reflector.OpPut, Known: true, Item: item})
+		}
+	}
+	r.named, r.changed = nil, nil
+	return i.apply(events, step{why: r.why, inferred: true, full: r.seq, at: at})
+}
+
+// Abort is reflector.Relist's.
+func (r *relist[T]) Abort() { r.named, r.changed = nil, nil }
