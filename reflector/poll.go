@@ -2,42 +2,219 @@ package reflector
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"iter"
+	"math/rand/v2"
+	"reflect"
 	"time"
 
 	"github.com/homeostat/homeostat/object"
 )
 
-// PollOptions say how often a [Poll] lists.
+// PollOptions say how often [Poll] and [PollItems] list.
 type PollOptions struct {
-	Every, Max time.Duration
+	// Every is the time from the end of one list to the begin of the next, give
+	// or take a twentieth, so that many do not fall into step. 0 is 30 s.
+	//
+	// A reflector's longest session ([Options].Session, 10 min) begins a new
+	// one, and so another list, when lists are further apart.
+	Every time.Duration
+	// Max, when longer than Every, lets the pause double from Every up to Max
+	// while nothing changes; a change brings Every back. To see that nothing
+	// changed, the last list is kept and compared with each new one: that is a
+	// second slice of items and a map of keys, and per object and list a look-up
+	// and a comparison of versions, or of the objects themselves
+	// (reflect.DeepEqual) where there are none. A list that answers
+	// [ErrNotModified] costs none of it. 0 is Every.
+	Max time.Duration
 }
 
-type poll[T any] struct{}
+const defaultEvery = 30 * time.Second
 
-func (p *poll[T]) List(ctx context.Context, opts ListOptions) (Page[T], error) { return Page[T]{}, nil }
-func (p *poll[T]) Watch(ctx context.Context, opts WatchOptions) iter.Seq2[Batch[T], error] {
-	return nil
+// Poll makes a source of any function that lists all objects, and of one that
+// tells an object's key. Its watch lists again and again; what is gone from a
+// list is deleted. The source has no positions and no versions: consumers
+// compare objects.
+//
+// An error of list ends the watch, changes nothing and is tried again by the
+// reflector's backoff. A list with two objects under one key, or one without a
+// key, is such an error too ([ErrDuplicateKey], [ErrEmptyKey]). list may answer
+// [ErrNotModified] for as long as nothing is different from what it gave last.
+// It must return when its ctx ends, and must finish within [Options].Open.
+//
+// The source keeps nothing between two calls of Watch, and may be watched by
+// many at once if list and key can be called so.
+func Poll[T any](list func(context.Context) ([]T, error), key func(T) string, opts *PollOptions) ListWatcher[T] {
+	if list == nil || key == nil {
+		return faulty[T]{fmt.Errorf("%w: Poll needs a list and a key function", ErrInvalidOptions)}
+	}
+	return newPoll(func(ctx context.Context) ([]object.Item[T], error) {
+		objs, err := list(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return keyed(objs, key)
+	}, opts)
 }
+
+// PollItems is [Poll] for lists that know their objects' keys and, where there
+// are any, versions and IDs. No key may be empty ([ErrEmptyKey]).
+func PollItems[T any](list func(context.Context) ([]object.Item[T], error), opts *PollOptions) ListWatcher[T] {
+	if list == nil {
+		return faulty[T]{fmt.Errorf("%w: PollItems needs a list function", ErrInvalidOptions)}
+	}
+	return newPoll(list, opts)
+}
+
+func newPoll[T any](list func(context.Context) ([]object.Item[T], error), opts *PollOptions) ListWatcher[T] {
+	var o PollOptions
+	if opts != nil {
+		o = *opts
+	}
+	if o.Every < 0 || o.Max < 0 {
+		return faulty[T]{fmt.Errorf("%w: Every %v or Max %v is negative", ErrInvalidOptions, o.Every, o.Max)}
+	}
+	if o.Every == 0 {
+		o.Every = defaultEvery
+	}
+	if o.Max == 0 {
+		o.Max = o.Every
+	}
+	if o.Max < o.Every {
+		return faulty[T]{fmt.Errorf("%w: Max %v is shorter than Every %v", ErrInvalidOptions, o.Max, o.Every)}
+	}
+	return &poll[T]{list: list, every: o.Every, max: o.Max}
+}
+
+// keyed makes items of objects.
+func keyed[T any](objs []T, key func(T) string) (items []object.Item[T], err error) {
+	i := 0
+	defer func() {
+		if v := recover(); v != nil {
+			items, err = nil, fmt.Errorf("object %d of the list: %w", i, caught("key", "", v))
+		}
+	}()
+	items = make([]object.Item[T], len(objs))
+	for i = range objs {
+		items[i] = object.Item[T]{Key: key(objs[i]), Object: objs[i]}
+	}
+	return items, nil
+}
+
+type poll[T any] struct {
+	list       func(context.Context) ([]object.Item[T], error)
+	every, max time.Duration
+}
+
+// Powers: each watch streams its first list, and that is all.
 func (p *poll[T]) Powers() Powers[T] { return Powers[T]{Initial: true} }
 
-// Poll makes a source of any function that lists.
-func Poll[T any](list func(context.Context) ([]T, error), key func(T) string, opts *PollOptions) ListWatcher[T] {
-	return &poll[T]{}
+// List is one call of the list function: one page, without a cursor.
+func (p *poll[T]) List(ctx context.Context, opts ListOptions) (Page[T], error) {
+	if opts.Page != "" {
+		return Page[T]{}, fmt.Errorf("a poll has one page, not %q: %w", opts.Page, ErrExpired)
+	}
+	items, _, err := p.get(ctx)
+	return Page[T]{Items: items}, err
 }
 
-// PollItems is Poll for lists with versions.
-func PollItems[T any](list func(context.Context) ([]object.Item[T], error), opts *PollOptions) ListWatcher[T] {
-	return &poll[T]{}
+// get lists, and finds each item's place by its key.
+func (p *poll[T]) get(ctx context.Context) ([]object.Item[T], map[string]int, error) {
+	items, err := p.list(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	places := make(map[string]int, len(items))
+	for i := range items {
+		key := items[i].Key
+		if key == "" {
+			return nil, nil, fmt.Errorf("item %d of the list: %w", i, ErrEmptyKey)
+		}
+		if _, twice := places[key]; twice {
+			return nil, nil, fmt.Errorf("%w: %q", ErrDuplicateKey, key)
+		}
+		places[key] = i
+	}
+	return items, places, nil
 }
 
-// Hint makes a source of one that lists and one that says what to look at.
-func Hint[T any](lw ListWatcher[T], hints func(context.Context) iter.Seq2[string, error]) ListWatcher[T] {
-	return &poll[T]{}
+// Watch lists until ctx ends or a list fails: each list is one batch, a full
+// state; one that was not modified is an empty batch.
+func (p *poll[T]) Watch(ctx context.Context, opts WatchOptions) iter.Seq2[Batch[T], error] {
+	return func(yield func(Batch[T], error) bool) {
+		if opts.After != "" && !opts.Initial {
+			yield(Batch[T]{}, fmt.Errorf("a poll has no positions such as %q: %w", opts.After, ErrExpired))
+			return
+		}
+		var last []object.Item[T] // kept only to see whether anything changed
+		pause := p.every
+		for {
+			items, places, err := p.get(ctx)
+			unchanged := errors.Is(err, ErrNotModified)
+			var b Batch[T]
+			switch {
+			case unchanged:
+			case err != nil:
+				yield(b, err)
+				return
+			default:
+				b = full(items)
+				if p.max > p.every {
+					unchanged = last != nil && equal(last, items, places)
+					last = items
+				}
+			}
+			if unchanged {
+				pause = min(2*pause, p.max)
+			} else {
+				pause = p.every
+			}
+			// Also after the end of ctx: list may believe that it was heard.
+			if !yield(b, nil) || !sleep(ctx, jittered(pause)) {
+				return
+			}
+		}
+	}
 }
 
-// Filter shows only what keep keeps.
-func Filter[T any](lw ListWatcher[T], keep func(T) bool) ListWatcher[T] { return &poll[T]{} }
+// full is a full state in one batch.
+func full[T any](items []object.Item[T]) Batch[T] {
+	return Batch[T]{Events: puts(items), Reset: true, Synced: true}
+}
 
-// Transform shows what f makes of each object.
-func Transform[T any](lw ListWatcher[T], f func(T) T) ListWatcher[T] { return &poll[T]{} }
+func puts[T any](items []object.Item[T]) []Event[T] {
+	events := make([]Event[T], len(items))
+	for i := range items {
+		events[i] = Event[T]{Op: OpPut, Known: true, Item: items[i]}
+	}
+	return events
+}
+
+// equal says that two lists, without duplicates, show one state. places finds
+// b's items.
+func equal[T any](a, b []object.Item[T], places map[string]int) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		x := &a[i]
+		place, ok := places[x.Key]
+		if !ok {
+			return false
+		}
+		y := &b[place]
+		if x.Version != y.Version || x.ID != y.ID {
+			return false
+		}
+		if x.Version == "" && !reflect.DeepEqual(x.Object, y.Object) {
+			return false
+		}
+	}
+	return true
+}
+
+// jittered is d, give or take a twentieth.
+func jittered(d time.Duration) time.Duration {
+	return d - d/20 + time.Duration(rand.Int64N(int64(d)/10+1))
+}

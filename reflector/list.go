@@ -1,0 +1,164 @@
+package reflector
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/homeostat/homeostat/object"
+)
+
+// held is a list that must not be shown yet, since its pages show different
+// states: it is shown once a watch from the first page's cursor has passed the
+// last one's (rule 5).
+type held[T any] struct {
+	into     *staged[T]
+	items    map[string]object.Item[T]
+	from, to Cursor
+}
+
+// list takes a full state page by page. It gives the list when that is to be
+// held back, and nil when it was shown.
+func (c *cycle[T]) list(ctx context.Context) (h *held[T], err error) {
+	if err := c.opts.Budget.Wait(ctx); err != nil {
+		return nil, err
+	}
+	c.answer()
+	c.track.enter(Listing)
+	l := listing[T]{cycle: c, into: c.begin(), hold: c.buffer}
+	c.buffer = false
+	defer func() {
+		if h == nil {
+			l.into.abort()
+		}
+	}()
+	// A list of many pages may take longer than its tokens live. After two that
+	// did, everything is asked for at once.
+	if c.powers.Paged && c.opts.PageSize > 0 && c.tokens < 2 {
+		l.opts.Limit = c.opts.PageSize
+	}
+	for {
+		page, err := c.page(ctx, l.opts)
+		switch {
+		case err == nil:
+			err = l.add(page)
+		case l.pages > 0 && errors.Is(err, ErrExpired):
+			c.tokens++
+		case l.pages == 0 && errors.Is(err, ErrNotModified):
+			if c.whole {
+				c.full = false // the sink has it
+				return nil, nil
+			}
+			err = fmt.Errorf("what was listed last did not reach the sink: %w", err)
+		}
+		if err != nil {
+			return nil, err
+		}
+		if page.Next == "" {
+			c.tokens = 0
+			return l.finish()
+		}
+		if page.Next == l.opts.Page {
+			return nil, fmt.Errorf("%w: page %q comes after itself", ErrContract, page.Next)
+		}
+		if err := c.opts.Budget.Wait(ctx); err != nil {
+			return nil, err
+		}
+		l.opts.Page = page.Next
+	}
+}
+
+// answer is called right before a full state begins.
+func (c *cycle[T]) answer() {
+	if reason, rang := c.bell.answer(); rang {
+		c.track.log.Info("taking a full state", "reason", reason)
+	}
+}
+
+// page is one call of List.
+func (c *cycle[T]) page(ctx context.Context, opts ListOptions) (Page[T], error) {
+	c.track.update(func(s *Status) { s.Lists++ })
+	returned := c.await(ctx, "List")
+	defer returned()
+	c.inside = "source List"
+	page, err := c.src.List(ctx, opts)
+	if err == nil {
+		c.whole = false // until it is committed
+		c.track.seen(len(page.Items) > 0)
+	}
+	return page, err
+}
+
+// listing is one list on its way.
+type listing[T any] struct {
+	cycle       *cycle[T]
+	into        *staged[T]
+	opts        ListOptions
+	pages       int
+	hold        bool
+	items       map[string]object.Item[T] // when held back
+	first, last Cursor                    // of the pages: the first's, and the latest
+	torn        bool
+}
+
+func (l *listing[T]) add(page Page[T]) error {
+	c := l.cycle
+	l.pages++
+	if l.pages == 1 {
+		// Refused early: the rest of an older list is not worth reading.
+		if _, err := c.judge(page.Cursor); err != nil {
+			return err
+		}
+		l.first, l.last = page.Cursor, page.Cursor
+		l.hold = l.hold || page.Next != "" && !c.powers.SnapshotPages
+		l.hold = l.hold && c.powers.Compare != nil && page.Cursor != ""
+	} else if err := l.compare(page.Cursor); err != nil {
+		return err
+	}
+	if !l.hold {
+		return l.into.stage(page.Items)
+	}
+	if l.items == nil {
+		l.items = make(map[string]object.Item[T], len(page.Items))
+	}
+	for _, item := range page.Items {
+		l.items[item.Key] = item
+	}
+	return nil
+}
+
+// compare places a later page.
+func (l *listing[T]) compare(at Cursor) error {
+	c := l.cycle
+	switch c.relate(at, l.first) {
+	case same:
+		l.torn = l.torn || !l.hold && !c.powers.SnapshotPages
+	case unknown:
+		l.torn = l.torn || at != l.first || !c.powers.SnapshotPages
+	case foreign:
+		return fmt.Errorf("the list's pages are of different epochs, %q and %q: %w", l.first, at, ErrExpired)
+	case earlier:
+		// The watch begins at the first page's: what came between is in neither.
+		return fmt.Errorf("a page at %q came after one at %q: %w", at, l.first, ErrFutureCursor)
+	case later:
+		if !l.hold { // pages that were to show one state
+			c.buffer = true
+			return errAgain
+		}
+		if c.relate(at, l.last) == later {
+			l.last = at
+		}
+	}
+	return nil
+}
+
+func (l *listing[T]) finish() (*held[T], error) {
+	l.cycle.track.torn(l.torn)
+	if l.hold && l.first != l.last {
+		return &held[T]{into: l.into, items: l.items, from: l.first, to: l.last}, nil
+	}
+	if err := l.into.putAll(l.items); err != nil {
+		return nil, err
+	}
+	return nil, l.into.commit(l.first)
+}

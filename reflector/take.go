@@ -1,0 +1,208 @@
+package reflector
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/homeostat/homeostat/object"
+)
+
+// take is what one batch does.
+func (s *session[T]) take(b Batch[T]) error {
+	first := s.opened.IsZero()
+	if first {
+		if len(b.Events) > 0 && !b.Reset {
+			return broken("the first batch of a watch has events")
+		}
+		s.opened = time.Now()
+	}
+	switch {
+	case b.Reset && s.staging:
+		return broken("a full state begins within another")
+	case b.Reset:
+		// A list that waited for this watch is of no use any more.
+		s.staging, s.held = true, nil
+		s.cycle.whole = false
+		if !b.Synced {
+			s.stream()
+		}
+		return s.stage(b)
+	case s.staging:
+		return s.stage(b)
+	case b.Synced:
+		return broken("a full state ends that did not begin")
+	case s.owed:
+		return s.early(b, first)
+	}
+	return s.change(b, first)
+}
+
+func broken(how string) error { return fmt.Errorf("%w: %s", ErrContract, how) }
+
+// stream: a full state is on its way.
+func (s *session[T]) stream() {
+	s.guard.turn(streaming)
+	s.cycle.track.enter(Streaming)
+}
+
+// live: nothing is owed, from here on changes come in as they happen.
+func (s *session[T]) live() {
+	s.guard.turn(live)
+	s.cycle.track.well()
+	if !s.arm() {
+		s.stop(errRelist)
+	}
+}
+
+// early is a batch before the full state that the session owes.
+func (s *session[T]) early(b Batch[T], first bool) error {
+	c := s.cycle
+	if len(b.Events) > 0 {
+		return broken("changes before the full state of a watch without a position")
+	}
+	// A list that found everything as it was (ErrNotModified) says so like this.
+	if c.whole && c.powers.Initial && c.cursor == "" && b.Cursor == "" {
+		s.owed, c.full = false, false
+		s.live()
+	} else if first {
+		s.stream()
+	}
+	return nil
+}
+
+// stage is a part of a full state.
+func (s *session[T]) stage(b Batch[T]) error {
+	for i := range b.Events {
+		var err error
+		switch e := &b.Events[i]; e.Op {
+		case OpPut:
+			err = s.into.put(e.Item)
+		case OpDelete:
+			err = s.into.remove(e.Key)
+		default:
+			err = broken("an event is neither put nor delete")
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if !b.Synced {
+		if len(b.Events) > 0 {
+			s.guard.advance()
+		}
+		return nil
+	}
+	s.staging = false
+	s.cycle.track.torn(false)
+	return s.commit(b.Cursor)
+}
+
+// commit publishes the full state that was staged.
+func (s *session[T]) commit(at Cursor) error {
+	if err := s.into.commit(at); err != nil {
+		return err
+	}
+	s.owed, s.barren, s.at = false, false, at
+	// Now, not at the next Reset: a source without positions may begin to read
+	// the next full state as soon as it has this goroutine back.
+	s.into = s.cycle.begin()
+	s.live()
+	return nil
+}
+
+// change is a batch outside a full state.
+func (s *session[T]) change(b Batch[T], first bool) error {
+	for i := range b.Events {
+		if op := b.Events[i].Op; op != OpPut && op != OpDelete {
+			return broken("an event is neither put nor delete")
+		}
+	}
+	fresh, err := s.place(b)
+	if err != nil {
+		return err
+	}
+	if s.held != nil {
+		return s.catchUp(b, fresh, first)
+	}
+	if first {
+		s.live()
+	}
+	if !fresh {
+		return nil
+	}
+	return s.apply(b)
+}
+
+// place compares a batch with where the watch stands. It is not fresh when there
+// is nothing new in it.
+func (s *session[T]) place(b Batch[T]) (fresh bool, err error) {
+	c := s.cycle
+	r := c.relate(b.Cursor, s.at)
+	switch {
+	case r == foreign:
+		return false, fmt.Errorf("the watch went from %q to another epoch, at %q: %w", s.at, b.Cursor, ErrExpired)
+	case r == earlier && len(b.Events) == 0:
+		return false, fmt.Errorf("the source is at %q, which lies before %q: %w", b.Cursor, s.at, ErrFutureCursor)
+	case r == same && len(b.Events) == 0:
+		return false, nil
+	case r == same, r == earlier:
+		c.track.update(func(st *Status) { st.Replays++ })
+		return false, nil
+	}
+	// Later, or without an order to tell by.
+	if b.Cursor != "" {
+		s.at, s.barren = b.Cursor, false
+	}
+	return b.Cursor != "" || len(b.Events) > 0, nil
+}
+
+// apply gives a live batch to the sink.
+func (s *session[T]) apply(b Batch[T]) error {
+	c := s.cycle
+	if len(b.Events) > 0 {
+		c.whole = false
+	}
+	was := c.inside
+	c.inside = "sink Apply"
+	err := c.sink.Apply(b, object.Watched)
+	c.inside = was
+	if err != nil {
+		return fmt.Errorf("sink Apply: %w", err)
+	}
+	if b.Cursor == "" {
+		c.behind = true
+		return nil
+	}
+	c.cursor, c.behind = b.Cursor, false
+	c.track.moved(b.Cursor)
+	return nil
+}
+
+// catchUp brings a list whose pages show different states to one state (rule 5),
+// and publishes it once the watch has passed the last page.
+func (s *session[T]) catchUp(b Batch[T], fresh, first bool) error {
+	if first {
+		s.stream()
+	}
+	if fresh {
+		s.guard.advance()
+		for i := range b.Events {
+			if e := &b.Events[i]; e.Op == OpPut {
+				s.held.items[e.Key] = e.Item
+			} else {
+				delete(s.held.items, e.Key)
+			}
+		}
+	}
+	switch s.cycle.relate(s.at, s.held.to) {
+	case same, later:
+	default:
+		return nil
+	}
+	items := s.held.items
+	s.held = nil
+	if err := s.into.putAll(items); err != nil {
+		return err
+	}
+	return s.commit(s.at)
+}
