@@ -50,11 +50,11 @@ func mergeDiff(from, to []byte) (p *mergePatch, lost Path, err error) {
 func checkBoth(from, to []byte) (a, b *node, err error) {
 	x, err := check(from)
 	if err != nil {
-		return nil, nil, fmt.Errorf("the document to start from: %w", err)
+		return nil, nil, fmt.Errorf("from: %w", err)
 	}
 	y, err := check(to)
 	if err != nil {
-		return nil, nil, fmt.Errorf("the document to arrive at: %w", err)
+		return nil, nil, fmt.Errorf("to: %w", err)
 	}
 	return &node{text: x.value}, &node{text: y.value}, nil
 }
