@@ -96,7 +96,7 @@ func (f *filter[T]) Watch(ctx context.Context, opts WatchOptions) iter.Seq2[Batc
 				yield(b, err)
 				return
 			}
-			out, err := f.events(b.Events, own[:0])
+			out, err := f.events(b.Events, own)
 			if err != nil {
 				yield(Batch[T]{}, err)
 				return
@@ -107,8 +107,19 @@ func (f *filter[T]) Watch(ctx context.Context, opts WatchOptions) iter.Seq2[Batc
 			if !yield(b, nil) {
 				return
 			}
+			own = reuse(own)
 		}
 	}
+}
+
+// reuse gives a slice of events back for the next batch: without the objects,
+// which nobody may need any more, and not a large one at all.
+func reuse[T any](own []Event[T]) []Event[T] {
+	if cap(own) > chunk {
+		return nil
+	}
+	clear(own)
+	return own[:0]
 }
 
 // events gives nil when all of in is kept, and else the events to tell, in own:

@@ -166,7 +166,7 @@ func (p *poll[T]) Watch(ctx context.Context, opts WatchOptions) iter.Seq2[Batch[
 				}
 			}
 			if unchanged {
-				pause = min(2*pause, p.max)
+				pause += min(pause, p.max-pause)
 			} else {
 				pause = p.every
 			}

@@ -77,7 +77,7 @@ func (t *transform[T]) Watch(ctx context.Context, opts WatchOptions) iter.Seq2[B
 		var own []Event[T]
 		for b, err := range t.lw.Watch(ctx, opts) {
 			if err == nil {
-				own, err = t.events(b.Events, own[:0])
+				own, err = t.events(b.Events, own)
 			}
 			if err != nil {
 				yield(Batch[T]{}, err)
@@ -87,6 +87,7 @@ func (t *transform[T]) Watch(ctx context.Context, opts WatchOptions) iter.Seq2[B
 			if !yield(b, nil) {
 				return
 			}
+			own = reuse(own)
 		}
 	}
 }
