@@ -1,1 +1,100 @@
+// Package reconcile is the loop: something changed, look at the whole, act, come
+// back.
+//
+// # Usage
+//
+// A [Controller] calls a [Func] for each key of an informer that something
+// happened to. The Func gets no event: it reads what is wanted and what is there
+// from caches, does what is missing, and says by its error when to look again.
+//
+//	users := informer.New(reflector.Poll(listUsers, User.Key, nil), nil)
+//	homes := reconcile.New("homes", users, func(ctx context.Context, req reconcile.Request[User]) error {
+//		dir := filepath.Join(root, req.Key)
+//		if _, exists := req.Object(); !exists {
+//			return os.RemoveAll(dir)
+//		}
+//		return os.MkdirAll(dir, 0o755)
+//	}, nil)
+//	err := reconcile.Run(ctx, homes)
+//
+// [Run] finds the informers that its controllers need and runs them too; [Group]
+// is the same with choices. [Watch] triggers by objects of other types,
+// [Controller.Trigger] by hand, [Options].Every by time. [Client] is an informer
+// and a backend in one, for what a Func writes to. [Finalize] runs a clean-up
+// before an object goes.
+//
+// # What you return
+//
+//	returned                      runs again                              counted in
+//	nil                           when something changes                  Done
+//	retry.Later(d, why)           after d                                 Later
+//	retry.After(err, d)           after d                                 Failed, Failures
+//	an error                      by Options.Backoff                      Failed, Failures
+//	  after Options.Timeout       the same                                TimedOut, Failures
+//	a panic                       by Options.Backoff                      Panicked, Failures
+//	backend.ErrConflict           once the cache has moved                Conflict
+//	  the next one in a row       by Options.Backoff                      Conflict, Failures
+//	retry.Permanent(err)          when something changes                  Parked, Failures
+//	an error, when cut short      after a restart                         Interrupted
+//	  by the controller's stop
+//
+// In every row, whatever triggers the key makes it run at once. Done and Later set
+// the backoff back to its first step. Of several errors in one (errors.Join, or
+// more than one %w) a failure wins over a Later, the longest delay that any of
+// them names holds, one Permanent parks the whole, and it is a conflict only when
+// all of it is. [Decide] is this rule as a function.
+//
+// After a conflict that a tracked backend told the version of, the key is held for
+// at most a second until its cache has that version; after any other it waits for
+// the first step of the backoff, or for its object to change.
+//
+// # Concurrency
+//
+// All functions and methods may be called from any goroutine. [Watch],
+// [WatchFunc], Only and Reads belong before Run and panic after it. A Func is
+// called by Options.Workers goroutines at once, never twice at once for a key; a
+// change during a run makes another run after it. Objects from caches are shared
+// and must not be changed.
+//
+// Locks: a controller's and a run's are never held while user code runs, while
+// anything is waited for, or while the queue's or an informer's is taken.
+//
+// # Ordering and delivery
+//
+// The queue remembers that a key is due, not how often: any number of triggers
+// before a run are one run, whose [Request] tells their causes and counts. Keys
+// are taken in the order in which they became due. No worker starts before all
+// informers that the controller needs are synced.
+//
+// A run sees what the runs of its key before it wrote, whatever the type of the
+// object, when they wrote with their own context through a tracked backend (see
+// [Client]). For that the key, and only that key, is held after its run until the
+// informers' caches provably have its writes: by versions, or by a list begun
+// after the write where versions don't tell. What is not proven 30 s after the run
+// is released all the same, with a warning in the log, in Explain and in
+// Counts.Unproven. Where the source's lists may be stale (Powers.StaleLists), the
+// barriers in Explain say so.
+//
+// When Run ends, keys that are waiting are forgotten: what is in a source is found
+// again by the next process.
+//
+// # Errors
+//
+// Run answers the sentinels of this package, joined where there are several, and
+// *[StillRunning]. What Funcs return goes to the queue, the log and Explain, and
+// never ends a controller. Panics of all functions given to this package are
+// caught and reported as *[PanicError] with a stack.
+//
+// # Debugging
+//
+// Explain(key) tells what a key is doing, why, when next, what it waits for, and
+// how its last runs went; it prints as text and marshals as JSON. Status counts
+// outcomes and lists the sources of triggers. The log has single runs at Debug,
+// failed ones at Warn, panics at Error.
+//
+// # Testing
+//
+// Package fake is a backend that fails on demand; with testing/synctest a test of
+// hours takes milliseconds. A zero Request with a Key stands for a key that is
+// gone.
 package reconcile

@@ -30,7 +30,8 @@ var (
 )
 
 // PanicError is a panic of the caller's code, caught where it was called. Where
-// says whose, and for which key.
+// says whose, and for which key. It wraps nothing: an error that was panicked with
+// decides nothing, whatever it wraps.
 type PanicError struct {
 	Where string
 	Value any
@@ -40,12 +41,6 @@ type PanicError struct {
 // Error names what panicked and with what, in one line without the stack.
 func (e *PanicError) Error() string {
 	return fmt.Sprintf("reconcile: panic in %s: %v", e.Where, e.Value)
-}
-
-// Unwrap is the panic's value when it was an error.
-func (e *PanicError) Unwrap() error {
-	err, _ := e.Value.(error)
-	return err
 }
 
 // StillRunning names what had not ended when Run gave up on it: work that went

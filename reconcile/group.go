@@ -198,7 +198,10 @@ func (n *node) verdict(stopping bool) (error, map[string][]string) {
 		return nil, map[string][]string{n.name: nil}
 	}
 	if still, ok := errors.AsType[*StillRunning](n.err); ok {
-		return nil, still.Keys
+		if errors.Unwrap(n.err) == error(still) {
+			return nil, still.Keys
+		}
+		return n.err, still.Keys
 	}
 	if stopping && (errors.Is(n.err, context.Canceled) || errors.Is(n.err, context.DeadlineExceeded)) {
 		return nil, nil // it says in its own way that it was stopped

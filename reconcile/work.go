@@ -21,13 +21,6 @@ func (c *Controller[T]) work(l *lifetime) {
 	}()
 	for {
 		key, err := c.queue.Get(l.intake)
-		if err == nil && l.intake.Err() != nil {
-			// Both were ready. The stop wins; the key goes back, so that the end
-			// names it.
-			c.queue.Add(key)
-			_ = c.queue.Done(key, nil)
-			err = l.intake.Err()
-		}
 		if err != nil {
 			ended = true
 			return
