@@ -113,8 +113,8 @@ func (o *object) get(name []byte) *node {
 	return nil
 }
 
-// set gives the member called name this value. A new member goes to the end,
-// under the head that is given.
+// set gives the member called name this value. A member that is there keeps its
+// place and its head; a new one goes to the end, under the head that is given.
 func (o *object) set(name, head []byte, v node) {
 	if i := o.find(name); i >= 0 {
 		o.dropEarlier(i)
@@ -134,16 +134,15 @@ func (o *object) set(name, head []byte, v node) {
 
 // remove takes the member called name away, with all its duplicates: otherwise
 // one that did not count would come to count.
-func (o *object) remove(name []byte) bool {
+func (o *object) remove(name []byte) {
 	i := o.find(name)
 	if i < 0 || o.all[i].gone {
-		return false
+		return
 	}
 	o.dropEarlier(i)
 	o.all[i].gone = true
 	o.all[i].value = node{}
 	o.size--
-	return true
 }
 
 // dropEarlier removes the duplicates before the member at i: a member that a

@@ -26,7 +26,7 @@ func (w *work) do(op *operation) (pointer, error) {
 		_, err := w.take(op.path)
 		return op.path, err
 	case "replace":
-		return op.path, w.replace(op.path, op)
+		return op.path, w.replace(op)
 	case "move":
 		return w.move(op)
 	case "copy":
@@ -36,13 +36,18 @@ func (w *work) do(op *operation) (pointer, error) {
 	}
 }
 
-func (w *work) replace(at pointer, op *operation) error {
-	n, err := w.find(at)
+func (w *work) replace(op *operation) error {
+	parent, n, err := w.locate(op.path)
 	if err != nil {
 		return err
 	}
-	if err := w.deepen(at, op.depth); err != nil {
+	if err := w.deepen(op.path, op.depth); err != nil {
 		return err
+	}
+	if parent != nil && parent.kind() == '{' {
+		// Not in place: duplicates of the member go.
+		parent.members().set([]byte(op.path[len(op.path)-1]), nil, node{text: op.value})
+		return nil
 	}
 	*n = node{text: op.value}
 	return nil
@@ -156,23 +161,18 @@ func (w *work) put(at pointer, v node, depth int) error {
 
 // take removes what is there and gives it.
 func (w *work) take(at pointer) (node, error) {
-	if len(at) == 0 {
+	parent, n, err := w.locate(at)
+	if err != nil {
+		return node{}, err
+	}
+	if parent == nil {
 		return node{}, fmt.Errorf("%w: the whole document can't be removed", ErrPath)
 	}
-	last := len(at) - 1
-	parent, err := w.find(at[:last])
-	if err != nil {
-		return node{}, err
-	}
-	n, err := child(parent, at[last])
-	if err != nil {
-		return node{}, err
-	}
-	v := *n
+	v, token := *n, at[len(at)-1]
 	if parent.kind() == '{' {
-		parent.members().remove([]byte(at[last]))
+		parent.members().remove([]byte(token))
 	} else {
-		i, _ := parseIndex(at[last])
+		i, _ := parseIndex(token)
 		parent.elements().remove(i)
 	}
 	return v, nil
@@ -180,14 +180,21 @@ func (w *work) take(at pointer) (node, error) {
 
 // find gives what is there. It is valid until something is put or taken.
 func (w *work) find(at pointer) (*node, error) {
-	n := &w.root
+	_, n, err := w.locate(at)
+	return n, err
+}
+
+// locate is find that also gives the object or list that it is in; nil for the
+// whole document.
+func (w *work) locate(at pointer) (parent, n *node, err error) {
+	n = &w.root
 	for _, token := range at {
-		var err error
-		if n, err = child(n, token); err != nil {
-			return nil, err
+		parent = n
+		if n, err = child(parent, token); err != nil {
+			return nil, nil, err
 		}
 	}
-	return n, nil
+	return parent, n, nil
 }
 
 func child(n *node, token string) (*node, error) {
