@@ -1,0 +1,135 @@
+package memory_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/homeostat/homeostat/backend"
+	"github.com/homeostat/homeostat/backend/memory"
+	"github.com/homeostat/homeostat/object"
+	"github.com/homeostat/homeostat/reflector"
+	"github.com/stretchr/testify/require"
+)
+
+func TestListIsSortedAndOfOneState(t *testing.T) {
+	s := memory.New[pod](nil)
+	require.Empty(t, list(t, s).Items)
+	for _, k := range []string{"c", "a", "b"} {
+		must(s.Create(t.Context(), k, pod{}))
+	}
+	p := list(t, s)
+	require.Equal(t, cursorOf(t, s), p.Cursor)
+	require.Empty(t, p.Next)
+	var keys []string
+	for _, it := range p.Items {
+		require.Equal(t, must(s.Get(t.Context(), it.Key)), it)
+		keys = append(keys, it.Key)
+	}
+	require.Equal(t, []string{"a", "b", "c"}, keys)
+
+	p.Items[0].Object.N = 99 // the slice is the caller's
+	require.Zero(t, list(t, s).Items[0].Object.N)
+
+	must(s.Delete(t.Context(), "b", object.Any))
+	require.Len(t, list(t, s).Items, 2, "no stale snapshot")
+	require.Len(t, p.Items, 3)
+}
+
+func TestListOptions(t *testing.T) {
+	s, a := seeded(t)
+	other := cursorOf(t, memory.New[pod](nil))
+	head := cursorOf(t, s)
+	ahead := cursorOf(t, s) + "0"
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	cases := []struct {
+		name string
+		ctx  context.Context
+		opts reflector.ListOptions
+		err  error
+	}{
+		{"not before now", nil, reflector.ListOptions{NotBefore: head}, nil},
+		{"not before, any will do", nil, reflector.ListOptions{NotBefore: head, Freshness: reflector.Any}, nil},
+		{"not before the future", nil, reflector.ListOptions{NotBefore: ahead}, reflector.ErrFutureCursor},
+		{"not before a place in another epoch", nil, reflector.ListOptions{NotBefore: other}, reflector.ErrExpired},
+		{"a page of somebody else's", nil, reflector.ListOptions{Page: "x"}, reflector.ErrExpired},
+		{"a limit, which is ignored", nil, reflector.ListOptions{Limit: 1}, nil},
+		{"too late", ended, reflector.ListOptions{}, context.Canceled},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			ctx := c.ctx
+			if ctx == nil {
+				ctx = t.Context()
+			}
+			p, err := s.List(ctx, c.opts)
+			require.ErrorIs(t, err, c.err)
+			if c.err != nil {
+				require.Empty(t, p)
+				return
+			}
+			require.Len(t, p.Items, 2)
+		})
+	}
+	p := must(s.List(t.Context(), reflector.ListOptions{KeysOnly: true}))
+	require.Equal(t, item{Key: "a", Version: a.Version, ID: a.ID}, p.Items[0])
+}
+
+func TestPowers(t *testing.T) {
+	s, a := seeded(t)
+	p := s.Powers()
+	require.True(t, p.Initial && p.Progress && p.ResumeProven && p.KeysOnly && p.SnapshotPages)
+	require.False(t, p.Paged || p.StaleLists)
+
+	early := list(t, s).Cursor
+	for range 9 { // from 3 to 12: compared as numbers, not as text
+		must(s.Update(t.Context(), item{Key: "a", Version: object.Any}))
+	}
+	late := must(p.Head(t.Context()))
+	other := list(t, memory.New[pod](nil)).Cursor
+	require.Negative(t, p.Compare(early, late))
+	require.Positive(t, p.Compare(late, early))
+	require.Zero(t, p.Compare(late, late))
+	for _, foreign := range []reflector.Cursor{other, "", "x", "12", early + "x"} {
+		require.Zero(t, p.Compare(early, foreign), foreign)
+		require.Zero(t, p.Compare(foreign, early), foreign)
+	}
+
+	require.True(t, p.Reached(early, a.Version))
+	require.True(t, p.Reached(early, "3"), "a cursor has reached the write at it")
+	require.False(t, p.Reached(early, "4"))
+	require.True(t, p.Reached(late, "9"))
+	require.False(t, p.Reached(other, "0"))
+	require.False(t, p.Reached(early, ""))
+	require.False(t, p.Reached(early, object.Any))
+
+	require.Equal(t, must(s.Get(t.Context(), "b")), must(p.Get(t.Context(), "b")))
+	_, err := p.Get(t.Context(), "c")
+	require.ErrorIs(t, err, reflector.ErrNotFound)
+
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err = p.Head(ended)
+	require.ErrorIs(t, err, context.Canceled)
+	_, err = s.Get(ended, "a")
+	failed(t, err, backend.Error{Op: "get", Key: "a", Err: context.Canceled})
+}
+
+func TestFaultyOptionsComeOutOfEveryCall(t *testing.T) {
+	ctx := t.Context()
+	s := memory.New[pod](&memory.Options{History: -1})
+	_, list := s.List(ctx, reflector.ListOptions{})
+	_, get := s.Get(ctx, "a")
+	_, create := s.Create(ctx, "a", pod{})
+	_, update := s.Update(ctx, item{Key: "a", Version: "1"})
+	_, patched := s.Patch(ctx, "a", merge(`{}`), "1")
+	_, deleted := s.Delete(ctx, "a", "1")
+	_, head := s.Powers().Head(ctx)
+	var watch error
+	for _, watch = range s.Watch(ctx, reflector.WatchOptions{}) {
+	}
+	for _, err := range []error{list, get, create, update, patched, deleted, head, watch} {
+		require.ErrorIs(t, err, memory.ErrInvalidOptions)
+		require.ErrorContains(t, err, "History is -1")
+	}
+}
