@@ -22,7 +22,11 @@ func JSONBetween(from, to []byte) (Patch, error) {
 		d = jsonDiffer{out: []byte("[")}
 		d.op("replace", &node{text: all})
 	}
-	p, err := newJSON(append(d.out, ']'))
+	text := append(d.out, ']')
+	if depthOf(text) > MaxDepth {
+		return nil, errTooDeep() // JSON would not read it
+	}
+	p, err := newJSON(text)
 	if err != nil {
 		return nil, err
 	}

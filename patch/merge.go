@@ -23,6 +23,7 @@ func newMerge(patch []byte) *mergePatch {
 	p := &mergePatch{text: patch}
 	if n := (node{text: patch}); n.kind() == '{' {
 		p.object = newMergeObject(&n)
+		p.empty = len(p.object.members) == 0
 	}
 	return p
 }
@@ -30,8 +31,8 @@ func newMerge(patch []byte) *mergePatch {
 type mergePatch struct {
 	text   []byte
 	object *mergeObject // nil when the patch is no object
-	// nothing says that the patch was made of two equal documents.
-	nothing bool
+	// empty is what IsEmpty says.
+	empty bool
 }
 
 // mergeObject is a patch's object, read once. It is never changed, so that any
@@ -78,9 +79,7 @@ func (p *mergePatch) MediaType() string { return MergeMediaType }
 
 func (p *mergePatch) MarshalJSON() ([]byte, error) { return bytes.Clone(p.text), nil }
 
-func (p *mergePatch) IsEmpty() bool {
-	return p.nothing || p.object != nil && len(p.object.members) == 0
-}
+func (p *mergePatch) IsEmpty() bool { return p.empty }
 
 func (p *mergePatch) Apply(doc []byte) ([]byte, error) {
 	t, err := check(doc)

@@ -38,12 +38,11 @@ func mergeDiff(from, to []byte) (p *mergePatch, lost Path, err error) {
 		text := d.object(nil, a.members(), b.members())
 		return newMerge(text), d.lost, nil
 	}
-	// One of them is no object, so all of to is the patch.
-	text := bytes.Clone(b.text)
-	same := equal(a, b)
+	// One of them is no object, so all of to is the patch. Its text says nothing of
+	// whether it changes from: {} turns a list into {}, and 5 leaves 5 as it is.
+	p = newMerge(bytes.Clone(b.text))
+	p.empty = equal(a, b)
 	d.value(b)
-	p = newMerge(text)
-	p.nothing = same
 	return p, d.lost, nil
 }
 

@@ -19,11 +19,11 @@ type Patch interface {
 	MarshalJSON() ([]byte, error)
 }
 
-// IsEmpty says that p is known to change no document at all, so that there is
-// nothing to write: a merge patch {}, a JSON patch without operations, and
-// whatever [Between], [MergeBetween] or [JSONBetween] made of equal values.
-// (One empty patch has a text that is not: for equal documents that are no
-// objects, there is no merge patch but the document itself.)
+// IsEmpty says that there is nothing to write: p is a merge patch {}, a JSON
+// patch without operations, or what [Between], [MergeBetween] or [JSONBetween]
+// made of equal values. (Equal values that are no objects have an empty merge
+// patch too, but its text is the value. And {}, as RFC 7386 has it, does turn a
+// document that is no object into one.)
 //
 // It is false for a patch that happens to change nothing of one document, and
 // for other implementations of Patch unless they have a method IsEmpty() bool.
