@@ -2,6 +2,18 @@ module github.com/homeostat/homeostat/backend/file
 
 go 1.26.0
 
-require github.com/homeostat/homeostat v0.0.0
+require (
+	github.com/fsnotify/fsnotify v1.10.1
+	github.com/homeostat/homeostat v0.0.0
+	github.com/stretchr/testify v1.12.1
+	go.uber.org/goleak v1.3.0
+	go.yaml.in/yaml/v4 v4.0.0
+)
+
+require (
+	go.yaml.in/yaml/v3 v3.0.5 // indirect
+	golang.org/x/sys v0.13.0 // indirect
+	golang.org/x/time v0.16.0 // indirect
+)
 
 replace github.com/homeostat/homeostat => ../..

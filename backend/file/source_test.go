@@ -1,0 +1,350 @@
+package file_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/homeostat/homeostat/backend/file"
+	"github.com/homeostat/homeostat/informer"
+	"github.com/homeostat/homeostat/reflector"
+	"github.com/stretchr/testify/require"
+)
+
+var _ reflector.ListWatcher[*app] = (*file.Source[*app])(nil)
+
+func TestR27_AFileReplacedByRenameIsSeenEachTime(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "a.yaml", yamlOf("a", 0))
+	c := follow(t, newSource(t, dir, quick()))
+	c.becomes(state{"a": 0})
+	for i := 1; i <= 5; i++ {
+		replace(t, dir, "a.yaml", yamlOf("a", i))
+		c.becomes(state{"a": i})
+	}
+}
+
+func TestR27_AHalfWrittenFileKeepsTheLastGoodState(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "a.yaml", yamlOf("a", 1)+"---\n"+yamlOf("b", 1))
+	src := newSource(t, dir, quick())
+	c := follow(t, src)
+	c.becomes(state{"a": 1, "b": 1})
+
+	for _, half := range []string{"", "name: a\nsize: 2\n---\nname: [", "name: a\nsi"} {
+		write(t, dir, "a.yaml", half)
+		got := faults(t, src, 1)[0]
+		require.Equal(t, filepath.Join(dir, "a.yaml"), got.File)
+		require.False(t, got.Since.IsZero())
+		require.Subset(t, list(t, src), state{"a": 1, "b": 1})
+		// Another file is not held up by it.
+		write(t, dir, "other.yaml", yamlOf("other", len(half)))
+		c.becomes(state{"a": 1, "b": 1, "other": len(half)})
+	}
+	write(t, dir, "a.yaml", yamlOf("a", 2))
+	c.becomes(state{"a": 2, "other": 10})
+	faults(t, src, 0)
+	for _, s := range c.seen() {
+		require.Contains(t, s, "a")
+	}
+}
+
+func TestChangesInPlaceAreSeen(t *testing.T) {
+	dir := t.TempDir()
+	c := follow(t, newSource(t, dir, quick()))
+	c.becomes(state{})
+	write(t, dir, "a.yaml", yamlOf("a", 1))
+	c.becomes(state{"a": 1})
+	write(t, dir, "b.json", `{"name":"b"}`)
+	c.becomes(state{"a": 1, "b": 0})
+	write(t, dir, "a.yaml", yamlOf("a", 2)) // the same size, and within one tick of many clocks
+	c.becomes(state{"a": 2, "b": 0})
+	write(t, dir, "a.yaml", yamlOf("c", 3))
+	c.becomes(state{"c": 3, "b": 0})
+	require.NoError(t, os.Remove(filepath.Join(dir, "b.json")))
+	c.becomes(state{"c": 3})
+	require.NoError(t, os.Rename(filepath.Join(dir, "a.yaml"), filepath.Join(dir, "z.yaml")))
+	write(t, dir, "y.yaml", yamlOf("y", 1))
+	c.becomes(state{"c": 3, "y": 1})
+}
+
+// A mounted config map: the files are links into ..data, which is a link to a
+// folder, and the update is a rename over ..data.
+func TestAFolderSwappedBehindALinkIsSeen(t *testing.T) {
+	dir := t.TempDir()
+	version := func(n int) {
+		folder := fmt.Sprintf("..v%d", n)
+		require.NoError(t, os.Mkdir(filepath.Join(dir, folder), 0o755))
+		write(t, filepath.Join(dir, folder), "a.yaml", yamlOf("a", n))
+		write(t, filepath.Join(dir, folder), "b.yaml", yamlOf("b", n))
+		require.NoError(t, os.Symlink(folder, filepath.Join(dir, "..tmp")))
+		require.NoError(t, os.Rename(filepath.Join(dir, "..tmp"), filepath.Join(dir, "..data")))
+	}
+	version(1)
+	for _, name := range []string{"a.yaml", "b.yaml"} {
+		require.NoError(t, os.Symlink(filepath.Join("..data", name), filepath.Join(dir, name)))
+	}
+	c := follow(t, newSource(t, dir, quick()))
+	c.becomes(state{"a": 1, "b": 1})
+	for n := 2; n <= 4; n++ {
+		version(n)
+		c.becomes(state{"a": n, "b": n})
+	}
+	for _, s := range c.seen() {
+		require.Equal(t, s["a"], s["b"], "two versions in one state")
+	}
+}
+
+func TestAFolderThatIsItselfALinkIsSeenToMove(t *testing.T) {
+	root := t.TempDir()
+	for i, name := range []string{"blue", "green"} {
+		require.NoError(t, os.Mkdir(filepath.Join(root, name), 0o755))
+		write(t, filepath.Join(root, name), "a.yaml", yamlOf("a", i))
+	}
+	link := filepath.Join(root, "current")
+	point := func(to string) {
+		require.NoError(t, os.Symlink(to, link+".tmp"))
+		require.NoError(t, os.Rename(link+".tmp", link))
+	}
+	point("blue")
+	c := follow(t, newSource(t, link, quick()))
+	c.becomes(state{"a": 0})
+	point("green")
+	c.becomes(state{"a": 1})
+	// The watch has moved along.
+	write(t, filepath.Join(root, "green"), "b.yaml", yamlOf("b", 7))
+	c.becomes(state{"a": 1, "b": 7})
+}
+
+func TestAPollSeesWhatNoWatchTells(t *testing.T) {
+	elsewhere, dir := t.TempDir(), t.TempDir()
+	write(t, elsewhere, "real.yaml", yamlOf("a", 1))
+	require.NoError(t, os.Symlink(filepath.Join(elsewhere, "real.yaml"), filepath.Join(dir, "a.yaml")))
+	opts := quick()
+	opts.Poll = 10 * time.Millisecond
+	c := follow(t, newSource(t, dir, opts))
+	c.becomes(state{"a": 1})
+	write(t, elsewhere, "real.yaml", yamlOf("a", 2))
+	c.becomes(state{"a": 2})
+}
+
+func TestAFolderThatIsGoneIsAnErrorAndNotEmptiness(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "manifests")
+	src := newSource(t, dir, quick())
+	_, err := src.List(t.Context(), reflector.ListOptions{})
+	require.ErrorIs(t, err, os.ErrNotExist)
+	require.ErrorContains(t, err, dir)
+
+	require.NoError(t, os.Mkdir(dir, 0o755))
+	write(t, dir, "a.yaml", yamlOf("a", 1))
+	c := follow(t, src)
+	c.becomes(state{"a": 1})
+	require.NoError(t, os.RemoveAll(dir))
+	<-c.ended
+	require.Error(t, c.err)
+	// What was seen of a folder on its way out is a state like any other; the end is an error.
+
+	require.NoError(t, os.Mkdir(dir, 0o755))
+	write(t, dir, "a.yaml", yamlOf("a", 2))
+	follow(t, src).becomes(state{"a": 2})
+}
+
+func TestAnInformerFindsAFolderThatCameBack(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "manifests")
+	in := informer.New(newSource(t, dir, quick()), nil)
+	ctx, cancel := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	running.Go(func() { in.Run(ctx) })
+	defer running.Wait()
+	defer cancel()
+	require.NoError(t, os.Mkdir(dir, 0o755))
+	write(t, dir, "a.yaml", yamlOf("a", 1))
+	require.NoError(t, in.WaitForSync(t.Context()))
+	require.Eventually(t, func() bool { return in.Cache().Len() == 1 }, 10*time.Second, time.Millisecond)
+}
+
+func TestDuplicatesNameBothFiles(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "b.yaml", "# b\n"+yamlOf("x", 2)+"---\n"+yamlOf("y", 2))
+	src := newSource(t, dir, quick())
+	require.Equal(t, state{"x": 2, "y": 2}, list(t, src))
+
+	write(t, dir, "a.yaml", yamlOf("z", 1)+"---\n"+yamlOf("x", 1))
+	require.Equal(t, state{"x": 2, "y": 2, "z": 1}, list(t, src), "the one that was there first stays")
+	got := faults(t, src, 1)[0]
+	require.ErrorIs(t, got, file.ErrDuplicate)
+	require.Equal(t, filepath.Join(dir, "a.yaml"), got.File)
+	require.Equal(t, 4, got.Line)
+	require.Contains(t, got.Error(), filepath.Join(dir, "b.yaml")+", line 2")
+
+	// A new reader decides by name.
+	require.Equal(t, state{"x": 1, "y": 2, "z": 1}, list(t, newSource(t, dir, quick())))
+
+	// It heals when the first is taken away, by either of them.
+	replace(t, dir, "b.yaml", yamlOf("y", 3))
+	require.Equal(t, state{"x": 1, "y": 3, "z": 1}, list(t, src))
+	require.Empty(t, src.Faults())
+
+	// Within one file, too.
+	replace(t, dir, "b.yaml", yamlOf("y", 3)+"---\n"+yamlOf("y", 4))
+	require.Equal(t, state{"x": 1, "y": 3, "z": 1}, list(t, src))
+	require.ErrorIs(t, faults(t, src, 1)[0], file.ErrDuplicate)
+}
+
+func TestVersionsAreOfTheContent(t *testing.T) {
+	dir := t.TempDir()
+	src := newSource(t, dir, quick())
+	versionOf := func(content string) string {
+		replace(t, dir, "a.yaml", content)
+		page, err := src.List(t.Context(), reflector.ListOptions{})
+		require.NoError(t, err)
+		require.Len(t, page.Items, 1)
+		require.Empty(t, page.Items[0].ID)
+		return string(page.Items[0].Version)
+	}
+	first := versionOf("name: a\nsize: 1\n")
+	require.NotEmpty(t, first)
+	require.Equal(t, first, versionOf("# the same\n{size: 1, name: \"a\"}\n"))
+	require.NotEqual(t, first, versionOf("name: a\nsize: 2\n"))
+	require.Equal(t, first, versionOf("name: a\nsize: 1\n"))
+
+	// What was only reformatted is told to nobody.
+	c := follow(t, src)
+	c.becomes(state{"a": 1})
+	replace(t, dir, "a.yaml", "size: 1\nname: a\n")
+	write(t, dir, "b.yaml", yamlOf("b", 1))
+	c.becomes(state{"a": 1, "b": 1})
+	require.LessOrEqual(t, len(c.seen()), 2)
+}
+
+func TestUnreadableFilesKeepWhatTheySaid(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "real", yamlOf("a", 1))
+	link := filepath.Join(dir, "a.yaml")
+	require.NoError(t, os.Symlink("real", link))
+	src := newSource(t, dir, quick())
+	require.Equal(t, state{"a": 1}, list(t, src))
+
+	require.NoError(t, os.Remove(filepath.Join(dir, "real"))) // the link leads nowhere
+	require.Equal(t, state{"a": 1}, list(t, src))
+	got := faults(t, src, 1)[0]
+	require.ErrorIs(t, got, os.ErrNotExist)
+	require.Zero(t, got.Line)
+
+	require.Equal(t, state{"a": 1}, list(t, src))
+	require.Equal(t, got.Since, src.Faults()[0].Since, "the same fault, since the same time")
+
+	write(t, dir, "real", yamlOf("a", 2))
+	require.Equal(t, state{"a": 2}, list(t, src))
+	require.Empty(t, src.Faults())
+
+	require.NoError(t, os.Remove(link))
+	require.Equal(t, state{}, list(t, src), "a link that is gone is no fault")
+}
+
+func TestFoldersAndTheLikeAreNoFiles(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "folder.yaml"), 0o755))
+	write(t, filepath.Join(dir, "folder.yaml"), "a.yaml", yamlOf("deep", 1))
+	require.Empty(t, list(t, newSource(t, dir, quick())))
+}
+
+func TestAFaultIsLoggedOnce(t *testing.T) {
+	dir := t.TempDir()
+	var log bytes.Buffer
+	opts := quick()
+	opts.Logger = slog.New(slog.NewTextHandler(&log, nil))
+	src := newSource(t, dir, opts)
+	write(t, dir, "a.yaml", "name: [\n")
+	for range 5 {
+		list(t, src)
+	}
+	require.Equal(t, 1, strings.Count(log.String(), "\n"), log.String())
+	require.Contains(t, log.String(), "level=WARN")
+	require.Contains(t, log.String(), "line=1")
+	require.Contains(t, log.String(), filepath.Join(dir, "a.yaml"))
+
+	replace(t, dir, "a.yaml", "name: 1\nsise: 1\n") // another fault
+	list(t, src)
+	require.Equal(t, 2, strings.Count(log.String(), "\n"), log.String())
+	replace(t, dir, "a.yaml", yamlOf("a", 1))
+	list(t, src)
+	list(t, src)
+	require.Equal(t, 3, strings.Count(log.String(), "\n"), log.String())
+	require.Contains(t, log.String(), "level=INFO")
+}
+
+func TestSeveralConsumersShareASource(t *testing.T) {
+	dir := t.TempDir()
+	src := newSource(t, dir, quick())
+	var consumers []*consumer
+	for range 4 {
+		consumers = append(consumers, follow(t, src))
+	}
+	for i := range 20 {
+		replace(t, dir, fmt.Sprintf("%d.yaml", i%3), yamlOf(fmt.Sprint("o", i%3), i))
+	}
+	want := state{"o0": 18, "o1": 19, "o2": 17}
+	for _, c := range consumers {
+		c.becomes(want)
+	}
+	require.Equal(t, want, list(t, src))
+}
+
+func TestAWatchEndsWithItsContext(t *testing.T) {
+	src := newSource(t, t.TempDir(), quick())
+	ctx, cancel := context.WithCancel(t.Context())
+	batches := 0
+	for _, err := range src.Watch(ctx, reflector.WatchOptions{Initial: true}) {
+		require.NoError(t, err)
+		batches++
+		cancel()
+	}
+	require.Equal(t, 1, batches)
+
+	for range src.Watch(t.Context(), reflector.WatchOptions{Initial: true}) {
+		break // and with its reader
+	}
+	_, err := src.List(ctx, reflector.ListOptions{})
+	require.ErrorIs(t, err, context.Canceled)
+}
+
+func TestKeysOnly(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "a.yaml", yamlOf("a", 1))
+	src := newSource(t, dir, quick())
+	page, err := src.List(t.Context(), reflector.ListOptions{KeysOnly: true})
+	require.NoError(t, err)
+	require.Equal(t, "a", page.Items[0].Key)
+	require.NotEmpty(t, page.Items[0].Version)
+	require.Nil(t, page.Items[0].Object)
+	require.Equal(t, state{"a": 1}, list(t, src), "the source itself still has it")
+}
+
+func TestFaultsAreJSON(t *testing.T) {
+	f := file.Fault{File: "a.yaml", Line: 7, Err: errors.New("boom"), Since: time.Unix(0, 0).UTC()}
+	text, err := json.Marshal(f)
+	require.NoError(t, err)
+	require.JSONEq(t, `{"file":"a.yaml","line":7,"error":"boom","since":"1970-01-01T00:00:00Z"}`, string(text))
+}
+
+func TestOptionsThatMakeNoSense(t *testing.T) {
+	_, err := file.New("x", (*app).Key, &file.Options{Poll: -1, Settle: -1, MaxSize: -1})
+	require.ErrorIs(t, err, file.ErrInvalidOptions)
+	for _, field := range []string{"Poll", "Settle", "MaxSize"} {
+		require.ErrorContains(t, err, field)
+	}
+	_, err = file.New("", (*app).Key, nil)
+	require.Error(t, err)
+	_, err = file.New[*app]("x", nil, nil)
+	require.Error(t, err)
+}

@@ -1,0 +1,86 @@
+//go:build unix
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/homeostat/homeostat/backend"
+	"github.com/homeostat/homeostat/backend/file"
+	"github.com/homeostat/homeostat/backend/memory"
+	"github.com/homeostat/homeostat/examples/internal/node"
+	"github.com/homeostat/homeostat/examples/internal/proc"
+	"github.com/homeostat/homeostat/examples/internal/workload"
+	"github.com/homeostat/homeostat/informer"
+	"github.com/homeostat/homeostat/reconcile"
+)
+
+var (
+	errConverged = errors.New("all is as declared")
+	errTimeout   = errors.New("not as declared in time")
+)
+
+// run puts the four parts together and runs them until ctx ends or, if asked to,
+// until all is as declared. No process is left when it returns.
+func run(ctx context.Context, cfg config) error {
+	ctx, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	if cfg.timeout > 0 {
+		defer time.AfterFunc(cfg.timeout, func() { end(errTimeout) }).Stop()
+	}
+	out := newPrinter(os.Stdout, os.Stderr, cfg.plain)
+	defer out.Close()
+	logger := out.Logger()
+
+	manifests, err := file.New(cfg.dir, func(set *workload.ReplicaSet) string {
+		cfg.reached("source")
+		return set.Name
+	}, &file.Options{Poll: 500 * time.Millisecond, Logger: logger})
+	if err != nil {
+		return err
+	}
+	pods := backend.WithFinalizers[*workload.Pod](memory.New[*workload.Pod](nil))
+
+	keeper, err := proc.NewKeeper()
+	if err != nil {
+		return err
+	}
+	defer keeper.Close()
+
+	scale := newScaler(
+		informer.New(manifests, &informer.Options{Name: "manifests", Logger: logger}),
+		reconcile.NewClient(pods, &informer.Options{Name: "pods of the sets"}, byOwner, byLabel),
+		cfg.reached,
+	).controller(logger)
+
+	agent := node.New(
+		reconcile.NewClient(pods, &informer.Options{Name: "pods of the node"}),
+		keeper, &node.Options{Logs: cfg.logs, Logger: logger, Looked: func(string) { cfg.reached("node") }})
+	defer agent.Close()
+
+	status := newStatus(out,
+		informer.New(manifests, &informer.Options{Name: "manifests, for the printer"}),
+		informer.New(pods, &informer.Options{Name: "pods, for the printer"}, byOwner),
+		manifests.Faults)
+	status.reached = cfg.reached
+	if cfg.untilConverged {
+		status.converged = func() { end(errConverged) }
+	}
+
+	err = reconcile.Run(ctx, scale, agent.Controller(), status)
+	out.Close()
+	switch cause := context.Cause(ctx); {
+	case err != nil:
+		return err
+	case errors.Is(cause, errConverged):
+		status.Summary()
+	case errors.Is(cause, errTimeout):
+		status.Summary()
+		return fmt.Errorf("%w: %s", cause, cfg.timeout)
+	}
+	return nil
+}
