@@ -108,10 +108,16 @@ func BenchmarkInsertDelete(b *testing.B) {
 func BenchmarkIterate(b *testing.B) {
 	c, _ := benchCache(b, 100_000)
 	for name, walk := range map[string]func() int{
-		"All":          func() (n int) { c.All()(func(string, *benchPod) bool { n++; return true }); return },
-		"Sorted":       func() (n int) { c.Sorted()(func(string, *benchPod) bool { n++; return true }); return },
-		"Lookup(100)":  func() (n int) { benchNode.Lookup(c, "node-7")(func(string, *benchPod) bool { n++; return true }); return },
-		"Lookup(1000)": func() (n int) { benchOwner.Lookup(c, "owner-7")(func(string, *benchPod) bool { n++; return true }); return },
+		"All":    func() (n int) { c.All()(func(string, *benchPod) bool { n++; return true }); return },
+		"Sorted": func() (n int) { c.Sorted()(func(string, *benchPod) bool { n++; return true }); return },
+		"Lookup(100)": func() (n int) {
+			benchNode.Lookup(c, "node-7")(func(string, *benchPod) bool { n++; return true })
+			return
+		},
+		"Lookup(1000)": func() (n int) {
+			benchOwner.Lookup(c, "owner-7")(func(string, *benchPod) bool { n++; return true })
+			return
+		},
 	} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
