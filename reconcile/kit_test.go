@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"iter"
 	"log/slog"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -242,3 +243,5 @@ func (l *lines) String() string {
 func (l *lines) logger(level slog.Level) *slog.Logger {
 	return slog.New(slog.NewTextHandler(l, &slog.HandlerOptions{Level: level}))
 }
+
+func goexit() { runtime.Goexit() }

@@ -23,7 +23,7 @@ import (
 //
 // A panic is a failure. It panics itself after c's Run was called.
 func WatchFunc[T, U any](c *Controller[T], in *informer.Informer[U], keys func(context.Context, informer.Change[U]) ([]string, error)) {
-	w := &watchFunc[T, U]{c: c, in: in, keys: keys, pending: map[string][]informer.Change[U]{}, calling: map[string]bool{}}
+	w := &watchFunc[T, U]{c: c, in: in, keys: keys, pending: map[string][]numbered[U]{}, calling: map[string]bool{}}
 	c.wire("WatchFunc", in == nil || keys == nil, in, w)
 }
 
@@ -40,9 +40,17 @@ type watchFunc[T, U any] struct {
 
 	mu      sync.Mutex
 	stopped bool
-	pending map[string][]informer.Change[U]
+	pending map[string][]numbered[U]
+	count   uint64
 	calling map[string]bool
 	stat    WatchStatus
+}
+
+// numbered is a change that waits. Its number tells it from others: the one that
+// is being mapped may be pushed out meanwhile.
+type numbered[U any] struct {
+	informer.Change[U]
+	n uint64
 }
 
 func (w *watchFunc[T, U]) start(l *lifetime) func() {
@@ -74,7 +82,8 @@ func (w *watchFunc[T, U]) handle(changes []informer.Change[U]) {
 	for i := range changes {
 		ch := changes[i]
 		keys[i] = ch.Key
-		list := append(w.pending[ch.Key], ch)
+		w.count++
+		list := append(w.pending[ch.Key], numbered[U]{ch, w.count})
 		if len(list) > maxPending {
 			list = slices.Delete(list, 0, 1)
 			behind = true
@@ -126,7 +135,8 @@ func (w *watchFunc[T, U]) one(l *lifetime, key string) {
 	err = w.mapAll(l.intake, key)
 }
 
-// mapAll maps what waits of one object, oldest first.
+// mapAll maps what waits of one object, oldest first. A change leaves only when it
+// was mapped.
 func (w *watchFunc[T, U]) mapAll(ctx context.Context, key string) error {
 	for {
 		w.mu.Lock()
@@ -136,28 +146,17 @@ func (w *watchFunc[T, U]) mapAll(ctx context.Context, key string) error {
 			w.mu.Unlock()
 			return nil
 		}
-		ch := list[0]
-		w.pending[key] = list[1:]
+		first := list[0]
 		w.calling[key] = true
 		w.mu.Unlock()
-		if err := w.mapOne(ctx, ch); err != nil {
-			w.putBack(ch)
+		if err := w.mapOne(ctx, first.Change); err != nil {
 			return err
 		}
-	}
-}
-
-// putBack keeps a change that could not be mapped, before those that came since.
-func (w *watchFunc[T, U]) putBack(ch informer.Change[U]) {
-	w.mu.Lock()
-	list := w.pending[ch.Key]
-	full := len(list) == maxPending
-	if !full && !w.stopped {
-		w.pending[ch.Key] = append([]informer.Change[U]{ch}, list...)
-	}
-	w.mu.Unlock()
-	if full {
-		w.behind()
+		w.mu.Lock()
+		if list = w.pending[key]; len(list) > 0 && list[0].n == first.n {
+			w.pending[key] = slices.Delete(list, 0, 1)
+		}
+		w.mu.Unlock()
 	}
 }
 
