@@ -53,18 +53,18 @@ func run(ctx context.Context, cfg config) error {
 
 	scale := newScaler(
 		informer.New(manifests, &informer.Options{Name: "manifests", Logger: logger}),
-		reconcile.NewClient(pods, &informer.Options{Name: "pods of the sets"}, byOwner, byLabel),
+		reconcile.NewClient(pods, &informer.Options{Name: "pods of the sets", Logger: logger}, byOwner, byLabel),
 		cfg.reached,
 	).controller(logger)
 
 	agent := node.New(
-		reconcile.NewClient(pods, &informer.Options{Name: "pods of the node"}),
+		reconcile.NewClient(pods, &informer.Options{Name: "pods of the node", Logger: logger}),
 		keeper, &node.Options{Logs: cfg.logs, Logger: logger, Looked: func(string) { cfg.reached("node") }})
 	defer agent.Close()
 
 	status := newStatus(out,
-		informer.New(manifests, &informer.Options{Name: "manifests, for the printer"}),
-		informer.New(pods, &informer.Options{Name: "pods, for the printer"}, byOwner),
+		informer.New(manifests, &informer.Options{Name: "manifests, for the printer", Logger: logger}),
+		informer.New(pods, &informer.Options{Name: "pods, for the printer", Logger: logger}, byOwner),
 		manifests.Faults)
 	status.reached = cfg.reached
 	if cfg.untilConverged {
