@@ -54,7 +54,9 @@ var (
 // perOwner is how many pods an owner has.
 const perOwner = 100
 
-func ownerKey(i int) string { return fmt.Sprint("ns-", i%50, "/set-", i/perOwner) }
+func namespace(i int) string { return fmt.Sprint("ns-", i/perOwner%50) }
+
+func ownerKey(i int) string { return object.Key(namespace(i), fmt.Sprint("set-", i/perOwner)) }
 
 func newPod(i int) *Pod {
 	p := &Pod{
@@ -91,7 +93,7 @@ func podItems(n int) []object.Item[*Pod] {
 	defer podCache.Unlock()
 	for i := len(podCache.items); i < n; i++ {
 		podCache.items = append(podCache.items, object.Item[*Pod]{
-			Key:     fmt.Sprintf("ns-%d/pod-%d", i%50, i),
+			Key:     object.Key(namespace(i), fmt.Sprint("pod-", i)),
 			ID:      fmt.Sprintf("0b7b7e6c-0000-4000-8000-%012x", i),
 			Version: "0",
 			Object:  newPod(i),
