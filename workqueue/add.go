@@ -81,11 +81,17 @@ func (q *Queue[K]) plan(e *entry[K], now, at int64) {
 	if e.due != 0 && e.due <= at {
 		return
 	}
+	q.setDue(e, at)
+	q.arm(now, at)
+}
+
+// setDue changes the planned run; 0 is none. An entry whose earliest time stays,
+// because a reminder comes first, keeps its place among equal times.
+func (q *Queue[K]) setDue(e *entry[K], due int64) {
 	before := e.at()
-	e.due = at
+	e.due = due
 	if e.at() != before {
 		q.planned.fix(e)
-		q.arm(now, at)
 	}
 }
 

@@ -54,10 +54,10 @@ func (q *Queue[K]) sinceTime(e *entry[K]) time.Time {
 	return q.start.Add(time.Duration(int64(e.since) * tick))
 }
 
-// later is now+d without overflow.
+// later is now+d without overflow; less than nothing is nothing.
 func later(now int64, d time.Duration) int64 {
-	if at := now + int64(d); at > now && at < never {
-		return at
+	if d := int64(max(d, 0)); d < never-now {
+		return now + d
 	}
 	return never - 1
 }

@@ -124,12 +124,12 @@ func (q *Queue[K]) failed(e *entry[K], wanted bool, v verdict) {
 		e.since = ticks(now)
 		q.parked++
 	case after:
-		// An earlier plan must not come before what the outcome demands.
-		if e.due != 0 {
-			e.due = 0
-			q.planned.fix(e)
-		}
-		q.waitFor(e, now, v.delay)
+		// It replaces what was planned during the run: that must not come before
+		// what the outcome demands, and need not come after it.
+		e.since = ticks(now)
+		at := later(now, v.delay)
+		q.setDue(e, at)
+		q.arm(now, at)
 	default:
 		q.waitFor(e, now, q.opts.Backoff.Delay(m.attempts))
 	}

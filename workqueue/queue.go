@@ -149,8 +149,7 @@ func (q *Queue[K]) order(e *entry[K], now int64) {
 		return // a run that covers it is coming
 	}
 	if e.due != 0 { // absorbed
-		e.due = 0
-		q.planned.fix(e)
+		q.setDue(e, 0)
 	}
 	if e.is&working != 0 {
 		e.is |= dirty
