@@ -42,8 +42,7 @@ func (f *finalizing[T]) DryRun() (Backend[T], error) {
 }
 
 func (f *finalizing[T]) Create(ctx context.Context, key string, obj T) (object.Item[T], error) {
-	m := object.MetaOf(&obj)
-	if f.fault != nil || m == nil {
+	if f.fault != nil || object.MetaOf(&obj) == nil { // in this order: it may panic
 		return object.Item[T]{}, &Error{Op: "create", Key: key, Err: ErrNoMeta}
 	}
 	return f.Backend.Create(ctx, key, withDeleting(obj, time.Time{}))
