@@ -51,7 +51,10 @@ func (c *Controller[T]) Run(ctx context.Context) error {
 	left := c.queue.Abort()
 	if late != nil {
 		c.log.WarnContext(base, "controller stopped with work still running", "keys", late.Keys[c.name])
-		return errors.Join(err, late)
+		if err != nil {
+			return errors.Join(err, late)
+		}
+		return late
 	}
 	c.log.InfoContext(base, "controller stopped", "waiting", len(left))
 	return err

@@ -441,7 +441,7 @@ func TestC19_AConflictLeavesTheKeyScheduled(t *testing.T) {
 		one := write("one", func(o *thing) { o.Status = "one" })
 		two := write("two", func(o *thing) { o.Other = "two" })
 		launch(t, &reconcile.Group{}, one, two)
-		time.Sleep(time.Hour)
+		time.Sleep(time.Minute)
 		synctest.Wait()
 		for i := range n {
 			item, err := b.Get(t.Context(), fmt.Sprint(i))
