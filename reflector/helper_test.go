@@ -303,10 +303,10 @@ func (r *relist) Commit(at cursor) error {
 }
 
 func (r *relist) Abort() {
+	r.end()
 	if r.sink.onAbort != nil {
 		r.sink.onAbort()
 	}
-	r.end()
 	r.sink.mu.Lock()
 	defer r.sink.mu.Unlock()
 	r.sink.note("abort")

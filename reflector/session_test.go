@@ -413,7 +413,7 @@ func TestR20_StreamThatNeverEnds(t *testing.T) {
 	}{
 		{"silence in mid-stream", func(ctx context.Context, o reflector.WatchOptions, yield yield) {
 			for _, b := range five {
-				nap(ctx, 20 * time.Second)
+				nap(ctx, 20*time.Second)
 				if !yield(b, nil) {
 					return
 				}
@@ -440,7 +440,7 @@ func TestR20_StreamThatNeverEnds(t *testing.T) {
 		}, 30 * time.Second},
 		{"objects for ever", func(ctx context.Context, o reflector.WatchOptions, yield yield) {
 			for b := (batch{Reset: true, Events: events("a=1")}); ctx.Err() == nil && yield(b, nil); b.Reset = false {
-				nap(ctx, 20 * time.Second)
+				nap(ctx, 20*time.Second)
 			}
 		}, 10 * time.Minute},
 	} {
