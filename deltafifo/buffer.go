@@ -8,8 +8,8 @@ import (
 
 // Buffer is the compacting queue: per pending key at most two deltas, keys in
 // the order of their first pending delta. It knows nothing of what it has handed
-// over; whoever pushes says in Had and Old what the consumer holds. All methods
-// may be called from any goroutine.
+// over; whoever pushes says in Had and Old what the consumer holds. Make one with
+// [NewBuffer]. All methods may be called from any goroutine.
 type Buffer[T any] struct {
 	// ready holds a token whenever something may be pending; a consumer that
 	// leaves something behind puts it back. Waiting on a channel, not on a

@@ -9,7 +9,8 @@ import (
 
 // FIFO is a [Buffer] that remembers what it handed over, and so knows what its
 // consumer holds: it is pushed plain states and finds Old, void deletes and what
-// a Replace deletes by itself. All methods may be called from any goroutine.
+// a Replace deletes by itself. Make one with [New]. All methods may be called from
+// any goroutine.
 type FIFO[T any] struct {
 	b    Buffer[T]
 	hand func([]Delta[T]) // f.handOverLocked, made once

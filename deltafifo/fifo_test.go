@@ -202,6 +202,28 @@ func TestD06_AnotherIDIsADeleteAndAPut(t *testing.T) {
 		{Type: put, Item: two, Cause: object.Relist}})
 }
 
+// A delete that nobody saw is told, with the newest state; and what was deleted
+// and created again meanwhile is no update, whether a delete tells or an ID.
+func TestG3_NoLostDeleteNoMergedIdentity(t *testing.T) {
+	x := func(key, id string, rev int) item {
+		it := at(key, rev)
+		it.ID = id
+		return it
+	}
+	gone, byID, byDelete := x("gone", "1", 1), x("by-id", "1", 1), x("by-delete", "1", 1)
+	f := holding(gone, byID, byDelete)
+	must(t, f.Put([]item{x("gone", "1", 2), x("by-id", "1", 2)}, object.Watched))
+	must(t, f.Delete(x("by-delete", "1", 2), object.Watched))
+	must(t, f.Replace([]item{x("by-id", "2", 3), x("by-delete", "1", 3)}, object.Relist))
+	same(t, drain(t, f), []delta{
+		{Type: del, Item: x("gone", "1", 2), Had: true, Old: gone, Cause: object.Relist, Inferred: true},
+		{Type: del, Item: x("by-id", "1", 2), Had: true, Old: byID, Cause: object.Relist, Inferred: true},
+		{Type: put, Item: x("by-id", "2", 3), Cause: object.Relist},
+		{Type: del, Item: x("by-delete", "1", 2), Had: true, Old: byDelete, Cause: object.Watched},
+		{Type: put, Item: x("by-delete", "1", 3), Cause: object.Relist},
+	})
+}
+
 func TestD08_ADeleteCarriesWhatWasHeldAndTheFinalState(t *testing.T) {
 	f := holding(at("a", 1))
 	must(t, f.Put([]item{at("a", 2)}, object.Watched))
