@@ -256,7 +256,10 @@ func (a *Agent) end(_ context.Context, req reconcile.Request[*workload.Pod]) err
 		return nil
 	}
 	if p.group != nil {
-		pod, _ := req.Object()
+		pod, exists := req.Object()
+		if !exists {
+			pod, _ = req.Last()
+		}
 		p.group.Stop(grace(pod))
 	}
 	if a.look(p); p.group != nil {
