@@ -20,6 +20,7 @@ type call struct {
 	under *weather       // the plan as it began
 	later []int          // what weather.call answered
 	lost  bool           // its answer will be
+	line  int            // its place in the log
 }
 
 // begin counts a call, and does to it what the test and the plan want before it is
@@ -31,6 +32,8 @@ func (b *Backend[T]) begin(ctx context.Context, op Op, key string, want object.V
 	c := call{Call: Call{Op: op, N: b.calls[i], Key: key, DryRun: b.dry}, want: want, under: b.weather}
 	var now []Fault
 	now, c.later = b.weather.call(op, c.N)
+	c.line = len(b.log)
+	b.log = append(b.log, line{})
 	f := b.intercept[i]
 	b.mu.Unlock()
 
@@ -72,12 +75,21 @@ func (b *Backend[T]) strike(ctx context.Context, c *call, f Fault) error {
 	return nil
 }
 
-// end writes a call into the log.
-func (b *Backend[T]) end(c Call, err error) {
+// end writes a call into the place in the log that begin took for it: a watch may
+// tell of a write before the write returns.
+func (b *Backend[T]) end(c call, err error) {
 	c.Err = err
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.log = append(b.log, c)
+	b.log[c.line] = line{c.Call, true}
+}
+
+// note adds a line to the log.
+func (b *Backend[T]) note(c Call, err error) {
+	c.Err = err
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.log = append(b.log, line{c, true})
 }
 
 // failed is err as a store would tell it.

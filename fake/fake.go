@@ -27,7 +27,7 @@ type core[T any] struct {
 	mu        sync.Mutex // guards what follows; never held while anything is called
 	weather   *weather
 	calls     [ops]int
-	log       []Call
+	log       []line
 	intercept [ops]func(ctx context.Context, key string) error
 	onWrite   func(T) T
 	watches   map[*session]struct{}

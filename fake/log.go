@@ -2,7 +2,6 @@ package fake
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 )
 
@@ -47,13 +46,26 @@ func (c Call) String() string {
 	return b.String()
 }
 
-// Log is what was called so far, in the order in which the calls were done; a
-// watch is there as it opens, and again with each fault that strikes it and with
-// the error that ends it. It grows without bound.
+// line is a place in the log, taken when a call begins.
+type line struct {
+	Call
+	done bool
+}
+
+// Log is what was called so far, in the order in which the calls began; those that
+// are still on their way are left out. A watch is there as it opens, and again with
+// each fault that strikes it and with the error that ends it. The log grows without
+// bound.
 func (b *Backend[T]) Log() []Call {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return slices.Clone(b.log)
+	all := make([]Call, 0, len(b.log))
+	for _, l := range b.log {
+		if l.done {
+			all = append(all, l.Call)
+		}
+	}
+	return all
 }
 
 // Calls counts the calls of the operations in op since the Backend was made, those

@@ -28,6 +28,6 @@ func (b *Backend[T]) List(ctx context.Context, opts reflector.ListOptions) (refl
 		page, err = b.to.List(ctx, opts)
 		c.Revision = revision(page.Cursor)
 	}
-	b.end(c.Call, err)
+	b.end(c, err)
 	return page, err
 }

@@ -21,7 +21,7 @@ func (b *Backend[T]) Watch(ctx context.Context, opts reflector.WatchOptions) ite
 
 		c, err := b.begin(ctx, Watch, "", "")
 		c.Revision = revision(opts.After)
-		b.end(c.Call, err)
+		b.end(c, err)
 		if err != nil {
 			if ctx.Err() == nil {
 				yield(reflector.Batch[T]{}, err)
@@ -39,7 +39,7 @@ func (b *Backend[T]) tell(ctx context.Context, c *call, opts reflector.WatchOpti
 	listing := false // between Reset and Synced
 	for batch, err := range b.to.Watch(ctx, opts) {
 		if err != nil {
-			b.end(c.Call, err)
+			b.note(c.Call, err)
 			yield(batch, err)
 			return
 		}
@@ -66,7 +66,7 @@ func (b *Backend[T]) tell(ctx context.Context, c *call, opts reflector.WatchOpti
 			if f.Do == Cut && f.Err != nil {
 				err = fmt.Errorf("fake: watch cut: %w", f.Err)
 			}
-			b.end(strike, err)
+			b.note(strike, err)
 			switch f.Do {
 			case Silence:
 				if wait(ctx, f.For, over) != nil {

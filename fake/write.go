@@ -60,7 +60,7 @@ func (b *Backend[T]) do(ctx context.Context, op Op, key string, v object.Version
 			item, err = object.Item[T]{}, c.failed(backend.ErrOutcomeUnknown)
 		}
 	}
-	b.end(c.Call, err)
+	b.end(c, err)
 	return item, err
 }
 

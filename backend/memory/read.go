@@ -53,7 +53,7 @@ func (s *Store[T]) List(ctx context.Context, opts reflector.ListOptions) (reflec
 	}
 	if opts.NotBefore != "" {
 		if _, err := s.position(opts.NotBefore); err != nil {
-			return reflector.Page[T]{}, fmt.Errorf("memory: list not before %q: %w", opts.NotBefore, err)
+			return reflector.Page[T]{}, fmt.Errorf("memory: list: %w", err)
 		}
 	}
 	snap := s.current()
@@ -108,15 +108,16 @@ func (s *Store[T]) usable(ctx context.Context) error {
 }
 
 // position is the revision of a cursor that this store gave out and has reached.
+// No error names the epoch: texts of two runs that did the same are the same.
 func (s *Store[T]) position(c reflector.Cursor) (int64, error) {
 	rev, ok := s.revision(c)
 	if !ok {
-		return 0, fmt.Errorf("of another epoch: %w", reflector.ErrExpired)
+		return 0, fmt.Errorf("a cursor of another epoch: %w", reflector.ErrExpired)
 	}
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	if rev > s.rev {
-		return 0, fmt.Errorf("now at %d: %w", s.rev, reflector.ErrFutureCursor)
+		return 0, fmt.Errorf("revision %d, now at %d: %w", rev, s.rev, reflector.ErrFutureCursor)
 	}
 	return rev, nil
 }

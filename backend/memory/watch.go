@@ -25,7 +25,7 @@ func (s *Store[T]) Watch(ctx context.Context, opts reflector.WatchOptions) iter.
 		}
 		w := &watch[T]{store: s, ctx: ctx, opts: opts, yield: yield}
 		if err := w.run(); err != nil {
-			yield(reflector.Batch[T]{}, fmt.Errorf("memory: watch after %q: %w", w.after(), err))
+			yield(reflector.Batch[T]{}, fmt.Errorf("memory: watch: %w", err))
 		}
 	}
 }
@@ -59,14 +59,6 @@ func (w *watch[T]) run() error {
 		}
 	}
 	return w.follow()
-}
-
-// after is where the session stands, for its error.
-func (w *watch[T]) after() reflector.Cursor {
-	if w.at == 0 {
-		return w.opts.After
-	}
-	return w.store.cursor(w.at)
 }
 
 // tell yields, and says whether to go on.
@@ -149,7 +141,7 @@ func (s *Store[T]) take(rev int64, buf []entry[T]) (n int, changed <-chan struct
 	defer s.mu.RUnlock()
 	n, ok := s.history.after(rev, s.rev, buf)
 	if !ok {
-		return 0, nil, reflector.ErrExpired
+		return 0, nil, s.expiredLocked(rev)
 	}
 	if n == 0 {
 		s.waiting.Store(true)
@@ -166,7 +158,11 @@ func (s *Store[T]) resume(c reflector.Cursor) (int64, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	if !s.history.reaches(rev) {
-		return 0, reflector.ErrExpired
+		return 0, s.expiredLocked(rev)
 	}
 	return rev, nil
+}
+
+func (s *Store[T]) expiredLocked(rev int64) error {
+	return fmt.Errorf("after revision %d, history begins at %d: %w", rev, s.history.first, reflector.ErrExpired)
 }
