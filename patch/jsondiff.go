@@ -26,11 +26,7 @@ func JSONBetween(from, to []byte) (Patch, error) {
 	if depthOf(text) > MaxDepth {
 		return nil, errTooDeep() // JSON would not read it
 	}
-	p, err := newJSON(text)
-	if err != nil {
-		return nil, err
-	}
-	return p, nil
+	return newJSON(text)
 }
 
 type jsonDiffer struct {

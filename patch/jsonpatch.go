@@ -19,11 +19,7 @@ func JSON(ops []byte) (Patch, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, err := newJSON(bytes.Clone(t.value))
-	if err != nil {
-		return nil, err
-	}
-	return p, nil
+	return newJSON(bytes.Clone(t.value))
 }
 
 type jsonPatch struct {
@@ -40,7 +36,7 @@ type operation struct {
 }
 
 // newJSON reads the operations in a valid text, which is kept.
-func newJSON(ops []byte) (*jsonPatch, error) {
+func newJSON(ops []byte) (Patch, error) {
 	n := node{text: ops}
 	if n.kind() != '[' {
 		return nil, fmt.Errorf("%w: a JSON patch is a list of operations", ErrBadPatch)

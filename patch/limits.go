@@ -12,7 +12,8 @@ const (
 	// MaxOps is how many operations a JSON patch may have.
 	MaxOps = 10_000
 	// MaxCopied is how many bytes the copy operations of one JSON patch may add
-	// to one document, in all: each copy can double it.
+	// to one document, in all: each copy can double it. Where a document is near
+	// MaxDepth, what is moved counts too.
 	MaxCopied = 8 << 20
 )
 

@@ -144,6 +144,22 @@ func TestP17_CopiesAreLimited(t *testing.T) {
 	}
 }
 
+// TestP17_MovesNearMaxDepth: to see how deep a value is costs what a copy does.
+func TestP17_MovesNearMaxDepth(t *testing.T) {
+	big := `"` + strings.Repeat("x", patch.MaxCopied/2) + `"`
+	doc := []byte(`{"b":` + big + `,"a":` + nestedObjects(900, "1") + `}`)
+	deep := strings.Repeat("/a", 500)
+	once := `{"op":"move","from":"/b","path":"` + deep + `"}`
+	back := `{"op":"move","from":"` + deep + `","path":"/b"}`
+	if _, err := mustJSON(t, `[`+once+`]`).Apply(doc); err != nil {
+		t.Error(err)
+	}
+	got, err := mustJSON(t, `[`+once+`,`+back+`,`+once+`]`).Apply(doc)
+	if got != nil || !errors.Is(err, patch.ErrTooLarge) {
+		t.Errorf("%d bytes, %v", len(got), err)
+	}
+}
+
 func TestP16_OperationsAreLimited(t *testing.T) {
 	ops := func(n int) []byte {
 		return []byte(`[` + strings.Repeat(`{"op":"test","path":"","value":1},`, n-1) + `{"op":"test","path":"","value":1}]`)

@@ -66,26 +66,6 @@ func (n *node) clone() (node, int) {
 	return *n, len(n.text)
 }
 
-// depth counts the objects and lists within each other, n included.
-func (n *node) depth() int {
-	deepest := 0
-	switch {
-	case n.obj != nil:
-		for i := range n.obj.all {
-			if m := &n.obj.all[i]; !m.gone {
-				deepest = max(deepest, m.value.depth())
-			}
-		}
-	case n.list != nil:
-		for _, e := range n.list.all {
-			deepest = max(deepest, e.value.depth())
-		}
-	default:
-		return depthOf(n.text)
-	}
-	return deepest + 1
-}
-
 // list is an opened list.
 type list struct {
 	all []*element

@@ -31,15 +31,15 @@ func check(data []byte) (text, error) {
 	return text{before: data[:start], value: data[start:end], after: data[end:], depth: c.deepest}, nil
 }
 
+// firstBadRune finds what makes data no UTF-8.
 func firstBadRune(data []byte) int {
-	for i := 0; i < len(data); {
+	for i := 0; ; {
 		r, size := utf8.DecodeRune(data[i:])
 		if r == utf8.RuneError && size <= 1 {
 			return i
 		}
 		i += size
 	}
-	return len(data)
 }
 
 type checker struct {
