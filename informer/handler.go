@@ -25,6 +25,11 @@ type handler[T any] struct {
 	inline bool
 	buf    *deltafifo.Buffer[T]
 
+	// first is what run waits under until the handler is synced; drained ends it
+	// when none of the first objects is left in buf. Set when run starts.
+	first   context.Context
+	drained context.CancelFunc
+
 	// catching: an inline handler that is being fed from buf by whoever added it.
 	// Guarded by Informer.mu.
 	catching bool
@@ -52,11 +57,21 @@ func (h *handler[T]) run() {
 		if h.one != nil && cap(buf) > 1 {
 			buf = buf[:0:1]
 		}
+		ctx := h.first
+		if h.left.Load() == 0 {
+			ctx = context.Background()
+		}
 		var err error
-		deltas, err = h.buf.PopBatch(context.Background(), buf)
-		if err != nil {
+		deltas, err = h.buf.PopBatch(ctx, buf)
+		switch {
+		case h.ended():
 			returned = true
 			return
+		case err != nil:
+			// Drained, by deltas that cancelled out; and what was taken before that
+			// has been handed over, since here is who does it.
+			h.sync()
+			continue
 		}
 		full := len(deltas) >= cap(buf)
 		changes = appendChanges(changes[:0], deltas)
@@ -89,17 +104,37 @@ func (h *handler[T]) feed(changes []Change[T], keys int) {
 // keep the handler from being synced.
 func (h *handler[T]) fed(keys int) {
 	left := h.left.Load()
-	// Ended, it may have been given less than was taken.
-	if left == 0 || h.ended() {
+	if left == 0 {
 		return
 	}
 	left = max(0, left-int64(keys))
-	if h.buf.Stats().Keys == 0 {
-		left = 0
+	if left == 0 || h.buf.Stats().Keys == 0 {
+		h.sync()
+		return
 	}
 	h.left.Store(left)
-	if left == 0 {
+}
+
+// sync marks the handler as synced. Ended, it may have been given less than was
+// taken from the buffer.
+func (h *handler[T]) sync() {
+	if h.drained != nil {
+		h.drained()
+	}
+	if !h.ended() {
+		h.left.Store(0)
 		close(h.synced)
+	}
+}
+
+// push is for the writer, under Informer.mu. It never fails but on a buffer that
+// is closed, which is the end of the subscription.
+func (h *handler[T]) push(deltas []deltafifo.Delta[T]) {
+	_ = h.buf.Push(deltas...)
+	// What cancels out in the buffer wakes nobody, and may have been the last of
+	// what the handler had to be given to be synced.
+	if h.drained != nil && h.left.Load() > 0 && h.buf.Stats().Keys == 0 {
+		h.drained()
 	}
 }
 

@@ -92,20 +92,16 @@ func (i *Informer[T]) firstLocked() []deltafifo.Delta[T] {
 // startLocked gives a buffered handler, or one that has to catch up, its first
 // objects.
 func (i *Informer[T]) startLocked(h *handler[T], first []deltafifo.Delta[T]) {
-	h.left.Store(int64(len(first)))
 	if len(first) == 0 {
 		close(h.synced)
 	} else {
-		i.push(h, first)
+		h.left.Store(int64(len(first)))
+		h.first, h.drained = context.WithCancel(context.Background())
+		h.push(first)
 	}
 	if !h.inline {
 		i.running.Go(h.run)
 	}
-}
-
-// push never fails but on a buffer that a Cancel has closed just now.
-func (i *Informer[T]) push(h *handler[T], deltas []deltafifo.Delta[T]) {
-	_ = h.buf.Push(deltas...)
 }
 
 // catchUp feeds an inline handler that joins late from its buffer until nothing is
@@ -117,10 +113,14 @@ func (i *Informer[T]) catchUp(h *handler[T]) {
 	for {
 		deltas, more := i.takeOrSwitch(h, buf)
 		if !more {
-			return
+			break
 		}
 		changes = appendChanges(changes[:0], deltas)
 		h.feed(changes, keysOf(deltas))
+	}
+	// The last of the first objects may have cancelled out.
+	if h.left.Load() > 0 {
+		h.sync()
 	}
 }
 

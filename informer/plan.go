@@ -76,7 +76,10 @@ func (p *plan[T]) reset() {
 func (p *plan[T]) current(cache *indexer.Indexer[T], key string) (object.Item[T], bool) {
 	if p.multi {
 		if n, ok := p.at[key]; ok {
-			return p.finals[n].item, p.finals[n].live
+			if f := &p.finals[n]; f.live {
+				return f.item, true
+			}
+			return object.Item[T]{}, false
 		}
 	}
 	return cache.Item(key)

@@ -121,7 +121,7 @@ func (i *Informer[T]) write(p *plan[T], s step) (inline []*handler[T], first boo
 		case first:
 			i.startLocked(h, p.deltas)
 		case len(p.deltas) > 0:
-			i.push(h, p.deltas)
+			h.push(p.deltas)
 		}
 	}
 	return inline, first, nil
@@ -154,9 +154,6 @@ func (i *Informer[T]) tell(inline []*handler[T], p *plan[T], first bool) {
 		}
 		h.left.Store(int64(len(changes)))
 		h.give(changes)
-		if !h.ended() {
-			h.left.Store(0)
-			close(h.synced)
-		}
+		h.sync()
 	}
 }

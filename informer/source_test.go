@@ -65,6 +65,10 @@ func num[S ~string](s S) int {
 func (s *source) tx(f func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.txLocked(f)
+}
+
+func (s *source) txLocked(f func()) {
 	s.rev++
 	s.log = append(s.log, entry{rev: s.rev})
 	f()
@@ -82,8 +86,10 @@ func (s *source) put(key, group string) object.Version {
 			id = ""
 		}
 	}
-	o := &obj{Key: key, ID: id, Group: group, Rev: s.rev}
-	v := object.Version(strconv.Itoa(s.rev))
+	// A transaction may put a key twice: its states have versions of their own.
+	rev := s.rev*100 + len(s.log[len(s.log)-1].events)
+	o := &obj{Key: key, ID: id, Group: group, Rev: rev}
+	v := object.Version(strconv.Itoa(rev))
 	if s.bare {
 		v, o.Rev = "", 0
 	}
@@ -113,12 +119,25 @@ func (s *source) Put(key, group string) (v object.Version) {
 
 func (s *source) Del(key string) { s.tx(func() { s.del(key) }) }
 
-// Hide forgets the history and ends all sessions: what is watched next must list.
+// Hide forgets the history and ends all sessions.
 func (s *source) Hide() {
 	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.hideLocked()
+}
+
+func (s *source) hideLocked() {
 	s.floor, s.log = s.rev, nil
-	s.mu.Unlock()
-	s.Cut()
+	close(s.cuts)
+	s.cuts = make(chan struct{})
+}
+
+// Unseen is a transaction that no watch tells of: only a list will show it.
+func (s *source) Unseen(f func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.txLocked(f)
+	s.hideLocked()
 }
 
 // Cut ends all sessions.
