@@ -39,7 +39,7 @@ func TestTree(t *testing.T) {
 				var keys []int
 				for key, val := range tree.All() {
 					keys = append(keys, key)
-					require.Equal(t, want[key], val)
+					same(t, want[key] == val, "%d is %d", key, val)
 				}
 				require.Equal(t, sorted(want), keys)
 				if len(keys) == 0 {
@@ -59,21 +59,22 @@ func TestTree(t *testing.T) {
 			step := func(i int, del bool) {
 				key := order(r, i)
 				if del {
-					if len(want) > 0 && r.IntN(4) > 0 {
-						keys := sorted(want)
-						key = keys[r.IntN(len(keys))]
+					if r.IntN(4) > 0 { // one that is there, mostly
+						for next := range tree.From(key / 2) {
+							key = next
+							break
+						}
 					}
 					_, there := want[key]
-					require.Equal(t, there, tree.Del(owner, key))
+					same(t, there == tree.Del(owner, key), "Del of %d, which was there: %v", key, there)
 					delete(want, key)
 				} else {
 					_, there := want[key]
-					require.Equal(t, !there, tree.Set(owner, key, i))
+					same(t, there != tree.Set(owner, key, i), "Set of %d, which was there: %v", key, there)
 					want[key] = i
 				}
 				got, ok := tree.Get(key)
-				require.Equal(t, !del, ok)
-				require.Equal(t, want[key], got)
+				same(t, ok != del && got == want[key], "%d is %d, %v", key, got, ok)
 				if r.IntN(3) == 0 {
 					owner++
 				}
@@ -86,8 +87,14 @@ func TestTree(t *testing.T) {
 			for i := range 4000 {
 				step(i, r.IntN(4) == 0)
 			}
-			for i := 0; len(want) > 0; i++ { // down to nothing
-				step(i, r.IntN(20) > 0 || i > 6000)
+			for i := 0; len(want) > 0; i++ { // down to nothing, from anywhere
+				if i < 6000 {
+					step(i, r.IntN(20) > 0)
+					continue
+				}
+				key := tree.First()
+				require.True(t, tree.Del(owner, key))
+				delete(want, key)
 			}
 			verify(&tree, want)
 			for _, v := range versions {
@@ -146,13 +153,12 @@ func TestVec(t *testing.T) {
 		var at []uint32
 		for i, p := range v.All() {
 			at = append(at, i)
-			require.Same(t, want[i], p)
-			require.Same(t, p, v.Get(i))
+			same(t, want[i] == p && p == v.Get(i), "%d", i)
 		}
 		require.Equal(t, slices.Sorted(maps.Keys(want)), at)
 		for range 50 {
 			i := indices()
-			require.True(t, v.Get(i) == want[i], i)
+			same(t, v.Get(i) == want[i], "get: %d", i)
 		}
 	}
 	owner := uint64(1)
@@ -297,7 +303,7 @@ func TestPoints(t *testing.T) {
 			hashes := map[uint32]uint32{} // slot → hash
 			verify := func() {
 				for slot, hash := range hashes {
-					require.Contains(t, p.Probe(hash), slot)
+					same(t, slices.Contains(p.Probe(hash), slot), "slot %d is lost", slot)
 				}
 				require.LessOrEqual(t, len(hashes), p.Cells()*3/4)
 				require.LessOrEqual(t, p.Cells(), max(16, 8*len(hashes)))
@@ -311,7 +317,7 @@ func TestPoints(t *testing.T) {
 				hash := hashes[slot]
 				p.Remove(hash, slot)
 				delete(hashes, slot)
-				require.NotContains(t, p.Probe(hash), slot)
+				same(t, !slices.Contains(p.Probe(hash), slot), "slot %d is still there", slot)
 			}
 			for i := range uint32(400) {
 				insert(i)
