@@ -31,6 +31,6 @@ func TestEveryPromiseHasATest(t *testing.T) {
 	promises := regexp.MustCompile(`(?m)^//   - (G\d+) `).FindAllStringSubmatch(string(doc), -1)
 	require.GreaterOrEqual(t, len(promises), 10)
 	for _, promise := range promises {
-		require.Regexp(t, `func Test`+promise[1]+`_`, tests.String(), "no test proves "+promise[1])
+		require.True(t, strings.Contains(tests.String(), "func Test"+promise[1]+"_"), "no test proves %s", promise[1])
 	}
 }

@@ -311,7 +311,7 @@ func TestFollowsTheFolder(t *testing.T) {
 		now := p.pids("a")
 		return len(now) == 1 && now[0] != one[0]
 	}, patience, 10*time.Millisecond)
-	p.says(p.out, `pod a-\S+ .*Running pid=\d+ restarts=1 last="killed by killed"`)
+	p.says(p.out, `pod a-\S+ .*Running pid=\d+ restarts=1 last="killed by SIGKILL"`)
 	again := p.pids("a")
 
 	p.write("b.json", fmt.Sprintf(`{"kind":"ReplicaSet","name":"b","replicas":2,"selector":{"app":"b"},

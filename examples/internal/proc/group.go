@@ -11,6 +11,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // Command is what to run.
@@ -45,7 +47,7 @@ type Exit struct {
 
 func (e Exit) String() string {
 	if e.Signal != 0 {
-		return "killed by " + e.Signal.String()
+		return "killed by " + unix.SignalName(e.Signal)
 	}
 	return fmt.Sprintf("exit status %d", e.Code)
 }

@@ -113,7 +113,7 @@ func TestCommandsEndAsTheyEnd(t *testing.T) {
 	}{
 		{"well", "exit 0", proc.Exit{}, "exit status 0"},
 		{"with a status", "exit 7", proc.Exit{Code: 7}, "exit status 7"},
-		{"by a signal", "kill -KILL $$", proc.Exit{Code: 137, Signal: syscall.SIGKILL}, "killed by killed"},
+		{"by a signal", "kill -KILL $$", proc.Exit{Code: 137, Signal: syscall.SIGKILL}, "killed by SIGKILL"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			g := start(t, k, shell(c.script))
