@@ -249,6 +249,39 @@ func TestGetWhileTheTableChanges(t *testing.T) {
 	})
 }
 
+// A state that lists a key answers Get with it, at the very moment that it becomes
+// the newest or ceases to be.
+func TestGetAgreesWithItsSnapshot(t *testing.T) {
+	const n = 1000
+	keys := make([]string, n)
+	for i := range keys {
+		keys[i] = fmt.Sprint("k", i)
+	}
+	c := indexer.New[spot]()
+	reader := func() {
+		s := c.Snapshot()
+		for _, i := range []int{0, 1, n / 2, n - 2, n - 1} {
+			if _, ok := s.Get(keys[i]); ok != (s.Len() == n) {
+				t.Errorf("Get of %s: %v, with %d of %d keys", keys[i], ok, s.Len(), n)
+			}
+		}
+	}
+	while(func() {
+		for round := range 200 {
+			_ = c.Write(func(b *indexer.Batch[spot]) error {
+				for _, key := range keys {
+					if round%2 == 0 {
+						b.Put(object.Item[spot]{Key: key})
+					} else {
+						b.Delete(key)
+					}
+				}
+				return nil
+			})
+		}
+	}, reader, reader)
+}
+
 func TestX04_IndexesAreAddedWhileRead(t *testing.T) {
 	const objects = 100
 	c := indexer.New[spot](byX)

@@ -78,7 +78,7 @@ func TestTree(t *testing.T) {
 				if r.IntN(3) == 0 {
 					owner++
 				}
-				if r.IntN(60) == 0 {
+				if r.IntN(200) == 0 {
 					versions = append(versions, version{tree, maps.Clone(want)})
 					owner++
 					verify(&tree, want)
@@ -303,6 +303,9 @@ func TestPoints(t *testing.T) {
 			hashes := map[uint32]uint32{} // slot → hash
 			verify := func() {
 				for slot, hash := range hashes {
+					if bits == 0 && slot%16 != 0 { // each is a search through all
+						continue
+					}
 					same(t, slices.Contains(p.Probe(hash), slot), "slot %d is lost", slot)
 				}
 				require.LessOrEqual(t, len(hashes), p.Cells()*3/4)
@@ -319,17 +322,17 @@ func TestPoints(t *testing.T) {
 				delete(hashes, slot)
 				same(t, !slices.Contains(p.Probe(hash), slot), "slot %d is still there", slot)
 			}
-			for i := range uint32(400) {
+			for i := range uint32(200) {
 				insert(i)
 			}
 			verify()
-			for range 4000 { // as many come as go: the removed cells must not pile up
-				slot := uint32(r.IntN(400))
+			for range 1500 { // as many come as go: the removed cells must not pile up
+				slot := uint32(r.IntN(200))
 				remove(slot)
 				insert(slot)
 			}
 			verify()
-			for i := range uint32(390) {
+			for i := range uint32(195) {
 				remove(i)
 				if i%50 == 0 {
 					verify()
