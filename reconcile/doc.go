@@ -72,7 +72,9 @@
 // informers' caches provably have its writes: by versions, or by a list begun
 // after the write where versions don't tell. What is not proven 30 s after the run
 // is released all the same, with a warning in the log, in Explain and in
-// Counts.Unproven. Where the source's lists may be stale (Powers.StaleLists), the
+// Counts.Unproven. (An informer's own backoff may be longer than that: shorten
+// informer.Options.Backoff where acting on an old cache is worse than calling a
+// failing source more often.) Where the source's lists may be stale (Powers.StaleLists), the
 // barriers in Explain say so.
 //
 // When Run ends, keys that are waiting are forgotten: what is in a source is found

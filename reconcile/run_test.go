@@ -418,7 +418,7 @@ func TestWhatEndsARowOfConflicts(t *testing.T) {
 func TestC19_AConflictLeavesTheKeyScheduled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := fake.New[thing](fake.Plan{Seed: 3, Faults: []fake.Fault{{On: fake.Update, Do: fake.Conflict, OneIn: 3}}})
-		const n = 1000
+		const n = 300
 		for i := range n {
 			with(t, b, fmt.Sprint(i))
 		}
