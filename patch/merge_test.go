@@ -163,6 +163,8 @@ func TestMerge_Text(t *testing.T) {
 		{"around an object patch", `{}`, " {\"a\":1}\n", `{"a":1}`},
 		{"keys of every kind", `{"":1,"/":2,"~":3,"~1":4,"a/b":5,"é":6}`, `{"":null,"~1":0,"~":{"":null}}`, `{"/":2,"~":{},"~1":0,"a/b":5,"é":6}`},
 		{"halves of a pair", `{"\ud800":1,"\ud801":2}`, `{"\ud801":3}`, `{"\ud800":1,"\ud801":3}`},
+		{"a new value as it is", `{}`, `{"o":{ "x" : 1, "y":{ } }}`, `{"o":{ "x" : 1, "y":{ } }}`},
+		{"a new value with nulls", `{}`, `{"o":{ "n":null, "x" : 1, "y":{ } }}`, `{"o":{"x" : 1,"y":{ }}}`},
 		{"case counts", `{"a":1}`, `{"A":2}`, `{"a":1,"A":2}`},
 	} {
 		got := apply(t, mustMerge(t, c.patch), []byte(c.doc))
@@ -196,6 +198,8 @@ func TestMerge_ManyMembers(t *testing.T) {
 			want = append(want, fmt.Sprintf(`"n%d":0`, i))
 		}
 	}
+	// The very first member has a duplicate too.
+	doc = append([]string{`"d1":0`}, doc...)
 	object := func(members []string) string { return "{" + strings.Join(members, ",") + "}" }
 	p := mustMerge(t, object(change))
 	got := apply(t, p, []byte(object(doc)))
@@ -333,6 +337,7 @@ func TestMergeBetween_NotRepresentable(t *testing.T) {
 		{"after others", `{}`, `{"a":{"x":1,"y":{}},"b":{"c":null}}`, "/b/c"},
 		{"from a scalar", `1`, `{"a":{"b":null}}`, "/a/b"},
 		{"from null", `null`, `{"a":null}`, "/a"},
+		{"after one with nulls in a list", `{}`, `{"a":{"l":[null],"x":{"y":1}},"b":null}`, "/b"},
 		{"in an object after a list", `{}`, `{"a":[null],"b":null}`, "/b"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

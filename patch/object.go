@@ -141,7 +141,6 @@ func (o *object) remove(name []byte) {
 	}
 	o.dropEarlier(i)
 	o.all[i].gone = true
-	o.all[i].value = node{}
 	o.size--
 }
 

@@ -24,7 +24,15 @@ func TestUnquote(t *testing.T) {
 		`"\uD83D\uD83D\uDE00"`:       "\xed\xa0\xbd😀",
 		`"\uD83D\n"`:                 "\xed\xa0\xbd\n",
 		`"\ud800\udfff\ud7ff\ue000"`: "\U000103ff\ud7ff\ue000",
+		`"\ud800\udc00\uDBFF\uDFFF"`: "\U00010000\U0010ffff",
+		`"\udc00\udc00"`:             "\xed\xb0\x80\xed\xb0\x80",
+		`"\ud800\ue000\udbff"`:       "\xed\xa0\x80\ue000\xed\xaf\xbf",
+		`"\u09afAF\u09AF"`:           "\u09afAF\u09af",
+		`"\uA000\uF000\ua000\uf000"`: "\ua000\uf000\ua000\uf000",
 	} {
+		if err := patch.Check([]byte(text)); err != nil {
+			t.Errorf("%s: %v", text, err)
+		}
 		if got := patch.Unquote(text); got != want {
 			t.Errorf("%s: %q; want %q", text, got, want)
 		}
@@ -115,6 +123,7 @@ func TestEqual(t *testing.T) {
 		{`null`, `null`, true}, {`null`, `false`, false}, {`true`, `false`, false}, {`"1"`, `1`, false},
 		{`"a"`, `"\u0061"`, true}, {`"a"`, `"b"`, false}, {`"\ud800"`, `"\ud801"`, false}, {`"1"`, `"1.0"`, false},
 		{`[]`, `{}`, false}, {`[]`, `[ ]`, true}, {`{}`, `null`, false}, {`[null]`, `[]`, false},
+		{`[0.5]`, `[5e-1]`, true}, {`[0]`, `[-0]`, true}, {`-1`, `-1.0`, true}, {`-1`, `1`, false},
 		{`[1,2]`, `[1.0, 2]`, true}, {`[1,2]`, `[2,1]`, false}, {`[1]`, `[1,1]`, false},
 		{`{"a":1,"b":2}`, `{ "b":2, "a":1 }`, true}, {`{"a":1}`, `{"a":1,"b":null}`, false},
 		{`{"a":1,"b":2}`, `{"a":1,"c":2}`, false}, {`{"a":1}`, `{"a":2}`, false},
