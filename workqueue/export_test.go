@@ -1,5 +1,7 @@
 package workqueue
 
+import "unsafe"
+
 // Retained is what a queue holds on to: keys, entries for reuse, room in the
 // heap, room in the map (as its greatest size), channels for reuse.
 type Retained struct{ Keys, Free, Heap, Peak, Idle, Waiting int }
@@ -11,3 +13,5 @@ func (q *Queue[K]) Retained() Retained {
 }
 
 const Keep = keep
+
+const EntrySize = unsafe.Sizeof(entry[string]{})
