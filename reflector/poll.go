@@ -148,6 +148,7 @@ func (p *poll[T]) Watch(ctx context.Context, opts WatchOptions) iter.Seq2[Batch[
 			return
 		}
 		var last []object.Item[T] // kept only to see whether anything changed
+		listed := false
 		pause := p.every
 		for {
 			items, places, err := p.get(ctx)
@@ -161,8 +162,8 @@ func (p *poll[T]) Watch(ctx context.Context, opts WatchOptions) iter.Seq2[Batch[
 			default:
 				b = full(items)
 				if p.max > p.every {
-					unchanged = last != nil && equal(last, items, places)
-					last = items
+					unchanged = listed && equal(last, items, places)
+					last, listed = items, true
 				}
 			}
 			if unchanged {
