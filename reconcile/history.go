@@ -29,9 +29,14 @@ type Ran struct {
 // String is one line, or more when there is something unproven.
 func (r Ran) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s took %v: %v", clock(r.At), r.Took, r.Outcome)
-	if r.Err != nil {
-		fmt.Fprintf(&b, ": %v", r.Err)
+	fmt.Fprintf(&b, "%s took %v: ", clock(r.At), r.Took)
+	what := r.Outcome.String()
+	if r.Err == nil {
+		b.WriteString(what)
+	} else if said := r.Err.Error(); strings.HasPrefix(said, what) {
+		b.WriteString(said) // retry's own words
+	} else {
+		b.WriteString(what + ": " + said)
 	}
 	if len(r.Causes) > 0 {
 		fmt.Fprintf(&b, "; because of %s", causesText(r.Causes))

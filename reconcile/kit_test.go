@@ -245,3 +245,8 @@ func (l *lines) logger(level slog.Level) *slog.Logger {
 }
 
 func goexit() { runtime.Goexit() }
+
+// byKey is a Func that answers each key with the same.
+func byKey(answers map[string]error) reconcile.Func[thing] {
+	return func(_ context.Context, req reconcile.Request[thing]) error { return answers[req.Key] }
+}
