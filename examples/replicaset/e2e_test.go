@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/homeostat/homeostat/examples/internal/proc"
+	"github.com/homeostat/homeostat/examples/internal/proc/proctest"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 )
@@ -76,6 +77,7 @@ type program struct {
 	out, err *output
 	done     chan struct{}
 	groups   map[int]bool // every process group that a test has seen
+	helpers  map[int]bool // the program's own processes beside it
 	marker   string
 	dir      string
 }
@@ -116,7 +118,7 @@ func launch(t *testing.T, cmd *exec.Cmd, args ...string) *program {
 	markers.n++
 	marker := fmt.Sprintf("homeostat-e2e-%d-%d", os.Getpid(), markers.n)
 	markers.Unlock()
-	p := &program{Cmd: cmd, t: t, out: &output{}, err: &output{}, done: make(chan struct{}), groups: map[int]bool{}, marker: marker, dir: t.TempDir()}
+	p := &program{Cmd: cmd, t: t, out: &output{}, err: &output{}, done: make(chan struct{}), groups: map[int]bool{}, helpers: map[int]bool{}, marker: marker, dir: t.TempDir()}
 	p.Args = append(p.Args, append([]string{"-dir", p.dir}, args...)...)
 	p.Stdout, p.Stderr = p.out, p.err
 	// What still holds the streams must not hold up the test: it is looked for below.
@@ -162,35 +164,15 @@ func (p *program) replace(file, content string) {
 	require.NoError(p.t, os.Rename(filepath.Join(p.dir, ".tmp"), filepath.Join(p.dir, file)))
 }
 
-type process struct {
-	pid, pgid int
-	args      string
-}
-
-// processes lists what runs: zombies do not.
-func processes() (all []process) {
-	out, err := exec.Command("ps", "-A", "-ww", "-o", "pid=,pgid=,stat=,args=").Output()
-	if err != nil {
-		panic(err)
-	}
-	for line := range strings.Lines(string(out)) {
-		f := strings.Fields(line)
-		if len(f) < 4 || f[2][0] == 'Z' {
-			continue
-		}
-		pid, _ := strconv.Atoi(f[0])
-		pgid, _ := strconv.Atoi(f[1])
-		all = append(all, process{pid, pgid, strings.Join(f[3:], " ")})
-	}
-	return all
-}
-
 // pids lists the shells of one set that have become what they shall be.
 func (p *program) pids(set string) (pids []int) {
-	for _, process := range processes() {
-		if strings.HasPrefix(process.args, "sh -c") && strings.HasSuffix(process.args, p.marker+"-"+set+"-") {
-			pids = append(pids, process.pid)
-			p.groups[process.pgid] = true
+	for _, process := range proctest.Running() {
+		if strings.HasPrefix(process.Args, "sh -c") && strings.HasSuffix(process.Args, p.marker+"-"+set+"-") {
+			pids = append(pids, process.PID)
+			p.groups[process.PGID] = true
+		}
+		if process.PPID == p.Process.Pid && process.Args == "homeostat-guardian" {
+			p.helpers[process.PID] = true
 		}
 	}
 	slices.Sort(pids)
@@ -237,23 +219,17 @@ func (p *program) ends() int {
 
 func (p *program) leavesNothing() {
 	p.t.Helper()
-	var left []process
+	var left []proctest.Process
 	require.Eventually(p.t, func() bool {
 		left = nil
-		for _, process := range processes() {
-			guardian := strings.HasPrefix(process.args, "homeostat-") && process.pid == process.pgid
-			if p.groups[process.pgid] || strings.Contains(process.args, p.marker) || guardian && parentOf(process.pid) == p.Process.Pid {
+		for _, process := range proctest.Running() {
+			helper := strings.HasPrefix(process.Args, "homeostat-") && p.helpers[process.PID]
+			if p.groups[process.PGID] || strings.Contains(process.Args, p.marker) || helper {
 				left = append(left, process)
 			}
 		}
 		return len(left) == 0
 	}, patience, 10*time.Millisecond, "left behind: %v", left)
-}
-
-func parentOf(pid int) int {
-	out, _ := exec.Command("ps", "-o", "ppid=", "-p", strconv.Itoa(pid)).Output()
-	ppid, _ := strconv.Atoi(strings.TrimSpace(string(out)))
-	return ppid
 }
 
 func TestUntilConvergedOverTheManifestsBesideTheExample(t *testing.T) {

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/homeostat/homeostat/examples/internal/proc"
+	"github.com/homeostat/homeostat/examples/internal/proc/proctest"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 )
@@ -74,25 +75,18 @@ func start(t *testing.T, k *proc.Keeper, c proc.Command) *proc.Group {
 	return g
 }
 
-// requireGone waits until nothing that runs is in the group. Zombies do not run:
-// where the machine's first process does not reap, orphans stay zombies for ever.
+// requireGone waits until nothing that runs is in the group.
 func requireGone(t *testing.T, pgid int) {
 	t.Helper()
 	require.Eventually(t, func() bool { return len(members(pgid)) == 0 }, 10*time.Second, 10*time.Millisecond,
 		"group %d still has %v", pgid, members(pgid))
 }
 
-// members lists the processes of a group that run, by ps, which every Unix has.
+// members lists the processes of a group that run.
 func members(pgid int) (pids []int) {
-	out, err := exec.Command("ps", "-A", "-o", "pid=,pgid=,stat=").Output()
-	if err != nil {
-		panic(err)
-	}
-	for line := range strings.Lines(string(out)) {
-		f := strings.Fields(line)
-		if len(f) == 3 && f[1] == strconv.Itoa(pgid) && !strings.HasPrefix(f[2], "Z") {
-			pid, _ := strconv.Atoi(f[0])
-			pids = append(pids, pid)
+	for _, p := range proctest.Running() {
+		if p.PGID == pgid {
+			pids = append(pids, p.PID)
 		}
 	}
 	return pids
@@ -245,12 +239,9 @@ func runProgram(t *testing.T) *running {
 // guardian finds the program's guardian among all processes.
 func (p *running) guardian(t *testing.T) (pid int) {
 	require.Eventually(t, func() bool {
-		out, err := exec.Command("ps", "-A", "-o", "pid=,ppid=,stat=,args=").Output()
-		require.NoError(t, err)
-		for line := range strings.Lines(string(out)) {
-			f := strings.Fields(line)
-			if f[1] == strconv.Itoa(p.Process.Pid) && f[2][0] != 'Z' && f[3] == "homeostat-guardian" {
-				pid, _ = strconv.Atoi(f[0])
+		for _, other := range proctest.Running() {
+			if other.PPID == p.Process.Pid && other.Args == "homeostat-guardian" {
+				pid = other.PID
 			}
 		}
 		return pid != 0
