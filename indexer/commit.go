@@ -119,7 +119,7 @@ func (d *draft[T]) settle(faults []*IndexError) error {
 	}
 	var taken []*TakenError
 	for _, col := range d.columns {
-		taken = append(taken, col.settle(d.seq, &d.items)...)
+		taken = append(taken, col.settle(&d.items)...)
 	}
 	if taken == nil {
 		return nil

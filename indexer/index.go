@@ -17,7 +17,7 @@ import (
 // the writer's goroutine, and for all objects when the index is added later. Two
 // values are the same if they are ==; a value that is not == to itself (NaN) is
 // found by no look-up and is left out. A value that can't be compared (a slice
-// within an interface) counts as a panic of the function.
+// within an interface) counts as a panic of the function; a look-up of one panics.
 type Index[T any, K comparable] struct {
 	name, where string
 	one         func(T) K         // By
@@ -81,46 +81,48 @@ func (x *Index[T, K]) check() error {
 // It panics if v lacks the index: it was not registered, or after the snapshot was
 // taken.
 func (x *Index[T, K]) Lookup(v View[T], value K) iter.Seq2[string, T] {
+	s, at := x.seek(v, value)
+	return func(yield func(string, T) bool) { s.visit(at, yield) }
+}
+
+// seek gives the state that v shows, and where in it the objects under value are.
+func (x *Index[T, K]) seek(v View[T], value K) (*Snapshot[T], *slots) {
 	s := v.state()
-	found := x.in(s).find(value)
-	return func(yield func(string, T) bool) {
-		if found == nil {
-			return
-		}
-		found.slots.walk(func(slot uint32, _ struct{}) bool {
-			item := s.items.get(slot)
-			return yield(item.Key, item.Object)
-		})
+	if found := x.in(s).find(value); found != nil {
+		return s, &found.slots
 	}
+	return s, &slots{}
+}
+
+func (s *Snapshot[T]) visit(at *slots, yield func(string, T) bool) {
+	at.walk(func(slot uint32, _ struct{}) bool {
+		item := s.items.get(slot)
+		return yield(item.Key, item.Object)
+	})
 }
 
 // One is an object under value, any one if there are several; false when there is
 // none. It panics as Lookup does.
 func (x *Index[T, K]) One(v View[T], value K) (key string, obj T, ok bool) {
-	s := v.state()
-	found := x.in(s).find(value)
-	if found == nil {
+	s, at := x.seek(v, value)
+	if at.n == 0 {
 		return "", obj, false
 	}
-	item := s.items.get(found.slots.first())
+	item := s.items.get(at.first())
 	return item.Key, item.Object, true
 }
 
 // Count is the number of objects under value. It panics as Lookup does.
 func (x *Index[T, K]) Count(v View[T], value K) int {
-	if found := x.in(v.state()).find(value); found != nil {
-		return found.slots.n
-	}
-	return 0
+	_, at := x.seek(v, value)
+	return at.n
 }
 
 // Values yields each value that an object has, once, in any order, with the number
 // of its objects, as of the call. It panics as Lookup does.
 func (x *Index[T, K]) Values(v View[T]) iter.Seq2[K, int] {
 	p := x.in(v.state())
-	return func(yield func(K, int) bool) {
-		p.values.walk(func(l *leaf[K]) bool { return yield(l.cell.value, l.slots.n) })
-	}
+	return func(yield func(K, int) bool) { p.counts(yield) }
 }
 
 // Keys is the index's function itself: the values of obj, as the function gives

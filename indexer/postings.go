@@ -18,7 +18,7 @@ type column[T any] interface {
 	put(owner uint64, slot uint32, obj T) (column[T], *IndexError)
 	drop(owner uint64, slot uint32) column[T]
 	// settle is called once when all of a batch is in: who is refused?
-	settle(owner uint64, items *vec[object.Item[T]]) []*TakenError
+	settle(items *vec[object.Item[T]]) []*TakenError
 	// named is Lookup for each value that prints as text.
 	named(s *Snapshot[T], text string) iter.Seq2[string, T]
 }
@@ -47,6 +47,10 @@ func (p *postings[T, K]) handle() Indexed[T] { return p.index }
 func (p *postings[T, K]) hash(value K) uint64 { return maphash.Comparable(p.seed, value) }
 
 func (p *postings[T, K]) find(value K) *leaf[K] { return p.values.find(p.hash(value), value) }
+
+func (p *postings[T, K]) counts(yield func(K, int) bool) {
+	p.values.walk(func(l *leaf[K]) bool { return yield(l.cell.value, l.slots.n) })
+}
 
 func (p *postings[T, K]) edit(owner uint64) *postings[T, K] {
 	if p.owner == owner {
@@ -202,9 +206,9 @@ func (p *places[K]) list() []*cell[K] {
 
 // settle refuses all but one of the objects under each value of a unique index.
 // The one that had it before the batch stays, else the first that was put.
-func (p *postings[T, K]) settle(owner uint64, items *vec[object.Item[T]]) (refused []*TakenError) {
-	if p.owner != owner {
-		return nil
+func (p *postings[T, K]) settle(items *vec[object.Item[T]]) (refused []*TakenError) {
+	if p.claims == nil {
+		return nil // also when p is published and must not be written to
 	}
 	var claimed map[uint32]bool
 	holders := make(map[*leaf[K]]uint32)

@@ -39,11 +39,11 @@ func meets[T any](ok func(*Snapshot[T]) bool, s *Snapshot[T]) (_ bool, err error
 
 // next is closed at the first change published after the call.
 func (c *Indexer[T]) next() <-chan struct{} {
-	fresh := make(chan struct{})
 	for {
 		if p := c.changed.Load(); p != nil {
 			return *p
 		}
+		fresh := make(chan struct{})
 		if c.changed.CompareAndSwap(nil, &fresh) {
 			return fresh
 		}
