@@ -1,7 +1,6 @@
 package reconcile
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -11,7 +10,8 @@ import (
 )
 
 // Barrier is a write that a key waits for: it does not run again before the cache
-// of that kind provably contains it.
+// of that kind provably contains it. For a moment it may also be somebody else's
+// write, which the run conflicted with.
 type Barrier struct {
 	// Kind is the name of the informer whose cache is waited for.
 	Kind string
@@ -100,16 +100,4 @@ func (c *Controller[T]) hold(r *run, req Request[T], ran *Ran, open []*write) {
 				"kind", b.Kind, "written", b.Key, "version", string(b.Version), "err", b.Err)
 		}
 	}
-}
-
-// moved waits a moment for the states that the run conflicted with.
-func (r *run) moved(hints []func(context.Context) error) bool {
-	ctx, cancel := context.WithTimeout(r.intake, conflictWait)
-	defer cancel()
-	for _, wait := range hints {
-		if wait(ctx) != nil {
-			return false
-		}
-	}
-	return len(hints) > 0
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
+	"time"
 
 	"github.com/homeostat/homeostat/backend"
 	"github.com/homeostat/homeostat/indexer"
@@ -30,7 +32,7 @@ type Client[T any] struct {
 	backend.Backend[T]
 }
 
-// NewClient makes both halves over one backend. The informer has to be run: by
+// NewClient makes both halves over one backend, which must be there. The informer has to be run: by
 // naming it to a controller (New, Watch, Reads) or to [Run].
 func NewClient[T any](b backend.Backend[T], opts *informer.Options, indexes ...indexer.Indexed[T]) Client[T] {
 	in := informer.New(b, opts, indexes...)
@@ -52,7 +54,7 @@ func Tracked[T any](in *informer.Informer[T], b backend.Backend[T]) backend.Back
 	if in == nil || b == nil {
 		panic("reconcile: Tracked needs an informer and a backend")
 	}
-	return &tracked[T]{Backend: b, in: in}
+	return &tracked[T]{Backend: b, in: in, stale: sync.OnceValue(func() bool { return b.Powers().StaleLists })}
 }
 
 // Wrote remembers, on the run that ctx belongs to, a write that was made by other
@@ -64,7 +66,7 @@ func Wrote[T any](ctx context.Context, in *informer.Informer[T], key string, v o
 	if r == nil || in == nil {
 		return
 	}
-	if w := r.begin(in.Name(), key, false); w != nil {
+	if w := r.begin(in.Name(), key, in.Status().StaleLists); w != nil {
 		w.await(v, func(ctx context.Context) error { return in.WaitFor(ctx, key, v) })
 	}
 }
@@ -72,8 +74,9 @@ func Wrote[T any](ctx context.Context, in *informer.Informer[T], key string, v o
 // tracked overrides the writes; everything else is the inner backend's.
 type tracked[T any] struct {
 	backend.Backend[T]
-	in  *informer.Informer[T]
-	dry bool // refuses like the real one, remembers nothing
+	in    *informer.Informer[T]
+	stale func() bool // its lists may be older than they should be
+	dry   bool        // refuses like the real one, remembers nothing
 }
 
 func (t *tracked[T]) DryRun() (backend.Backend[T], error) {
@@ -113,7 +116,7 @@ func (t *tracked[T]) write(ctx context.Context, op, key string, do func() (objec
 	if t.dry {
 		return do()
 	}
-	w := r.begin(t.in.Name(), key, t.Powers().StaleLists)
+	w := r.begin(t.in.Name(), key, t.stale())
 	if w == nil {
 		return do()
 	}
@@ -148,7 +151,10 @@ func (t *tracked[T]) conflicted(r *run, key string, err error) {
 		return
 	}
 	if e, ok := errors.AsType[*backend.Error](err); ok && e.Found != "" {
-		r.conflicted(func(ctx context.Context) error { return t.in.WaitFor(ctx, key, e.Found) })
+		r.conflicted(hint{
+			Barrier{Kind: t.in.Name(), Key: key, Version: e.Found, Since: time.Now(), StaleLists: t.stale()},
+			func(ctx context.Context) error { return t.in.WaitFor(ctx, key, e.Found) },
+		})
 	}
 }
 

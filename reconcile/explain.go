@@ -56,7 +56,7 @@ func (c *Controller[T]) Explain(key string) Explanation {
 	c.mu.Unlock()
 	if r != nil {
 		e.Waiting = r.barriers()
-		if r.over() {
+		if r.over() && len(e.Waiting) > 0 {
 			e.State = "barred"
 		}
 	}

@@ -357,6 +357,7 @@ func TestGroupRefusesWhatCannotBe(t *testing.T) {
 		{"an empty client", []reconcile.Runner{reconcile.Client[thing]{}}, "runner 0 is nil"},
 		{"a nil need", []reconcile.Runner{&part{name: "p", needs: []reconcile.Runner{nil}}}, "p needs nil"},
 		{"two of one name", []reconcile.Runner{same(), same()}, `two controllers are called "same"`},
+		{"a faulty controller", []reconcile.Runner{reconcile.New("", in, script(), nil)}, "a controller needs a name"},
 		{"a circle", []reconcile.Runner{circle}, "circle needs itself"},
 	} {
 		t.Run(a.name, func(t *testing.T) {

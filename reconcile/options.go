@@ -43,8 +43,9 @@ const (
 	// barrierDeadline is how long a key is held for its own writes at most,
 	// counted from the end of the run that wrote.
 	barrierDeadline = 30 * time.Second
-	// conflictWait is how long a key is held for the state it conflicted with.
-	conflictWait = time.Second
+	// conflictWait is how long a key is held for the state it conflicted with. It
+	// is shorter than an informer's patience, for a conflict is not worth a list.
+	conflictWait = 900 * time.Millisecond
 )
 
 func (o Options) validate() error {

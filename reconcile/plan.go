@@ -48,6 +48,11 @@ func (p *planner) visit(r Runner) *node {
 			return n
 		}
 	}
+	if c, ok := r.(interface{ wiringError() error }); ok {
+		if err := c.wiringError(); err != nil {
+			p.faults = append(p.faults, err)
+		}
+	}
 	n := &node{runner: r, name: nameOf(r), ended: make(chan struct{}), over: make(chan struct{})}
 	if comparable {
 		p.known[r] = n

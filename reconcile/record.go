@@ -23,9 +23,10 @@ type run struct {
 	ended  bool // no more writes
 	closed bool // no more waits
 	writes []*write
-	hints  []func(context.Context) error // each waits for a state that the run conflicted with
-	cancel context.CancelFunc            // of waits; nil before the first write
-	waits  context.Context               // for the waits alone, which outlive the call that made the write
+	hints  []hint
+	behind bool               // the hints are being waited for
+	cancel context.CancelFunc // of waits; nil before the first write
+	waits  context.Context    // for the waits alone, which outlive the call that made the write
 	intake context.Context
 	wg     sync.WaitGroup
 }
@@ -38,6 +39,12 @@ type write struct {
 	barrier Barrier
 	done    chan struct{} // closed when proven, or when nothing was written
 	once    sync.Once
+}
+
+// hint is a state that a write conflicted with, and how to wait for it.
+type hint struct {
+	barrier Barrier
+	wait    func(context.Context) error
 }
 
 // begin enters a write that is about to be made; nil when the run has ended. Each
@@ -93,29 +100,31 @@ func (w *write) await(v object.Version, wait func(context.Context) error) {
 	})
 }
 
-// conflicted remembers how to wait for the state that a write conflicted with.
-func (r *run) conflicted(wait func(context.Context) error) {
+// conflicted remembers a state that a write conflicted with.
+func (r *run) conflicted(h hint) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if !r.ended {
-		r.hints = append(r.hints, wait)
+		r.hints = append(r.hints, h)
 	}
 }
 
-// end closes the record; open are the writes that no cache has yet.
-func (r *run) end() (open []*write, hints []func(context.Context) error) {
+// end closes the record; open are the writes that no cache has yet. When there are
+// none, nothing is left of the waits.
+func (r *run) end() (open []*write, hints []hint) {
 	r.mu.Lock()
-	defer r.mu.Unlock()
 	r.ended = true
 	for _, w := range r.writes {
 		if !w.proven() {
 			open = append(open, w)
 		}
 	}
-	if len(open) == 0 && r.cancel != nil {
-		r.cancel()
+	hints = r.hints
+	r.mu.Unlock()
+	if len(open) == 0 {
+		r.release()
 	}
-	return open, r.hints
+	return open, hints
 }
 
 func (w *write) proven() bool {
@@ -138,7 +147,7 @@ func (r *run) release() {
 	r.wg.Wait()
 }
 
-// barriers are the writes that no cache has yet.
+// barriers are what the caches do not have yet.
 func (r *run) barriers() []Barrier {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -148,5 +157,27 @@ func (r *run) barriers() []Barrier {
 			open = append(open, w.barrier)
 		}
 	}
+	if r.behind {
+		for _, h := range r.hints {
+			open = append(open, h.barrier)
+		}
+	}
 	return open
+}
+
+// moved waits a moment until the caches have the states that the run conflicted
+// with.
+func (r *run) moved() bool {
+	r.mu.Lock()
+	r.behind = true
+	hints := r.hints
+	r.mu.Unlock()
+	ctx, cancel := context.WithTimeout(r.intake, conflictWait)
+	defer cancel()
+	for _, h := range hints {
+		if h.wait(ctx) != nil {
+			return false
+		}
+	}
+	return len(hints) > 0
 }

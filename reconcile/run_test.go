@@ -366,9 +366,14 @@ func TestConflictDoesNotWaitForEver(t *testing.T) {
 		c.Trigger("other", "is not held up")
 		synctest.Wait()
 		require.Len(t, runs.of("other"), 1)
+		e := c.Explain("k")
+		require.Equal(t, "barred", e.State)
+		require.Len(t, e.Waiting, 1)
+		require.Equal(t, "x", e.Waiting[0].Key)
+		require.EqualValues(t, "2", e.Waiting[0].Version)
 		time.Sleep(2 * time.Second)
 		synctest.Wait()
-		require.Equal(t, []time.Duration{2 * time.Second}, gaps(runs.of("k"))[:1])
+		require.Equal(t, []time.Duration{1900 * time.Millisecond}, gaps(runs.of("k"))[:1])
 	})
 }
 

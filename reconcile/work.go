@@ -122,6 +122,11 @@ func (c *Controller[T]) end(l *lifetime, r *run, req Request[T], ran *Ran, d Dec
 	open, hints := r.end()
 	ran.Took, ran.Err = time.Since(ran.At), err
 	c.mu.Lock()
+	if c.state == Stopped { // Run has given up on this one
+		c.mu.Unlock()
+		r.release()
+		return
+	}
 	s := c.keyLocked(req.Key)
 	switch d.Outcome {
 	case Conflict:
@@ -147,7 +152,7 @@ func (c *Controller[T]) end(l *lifetime, r *run, req Request[T], ran *Ran, d Dec
 	}
 	l.crew.hire(func() {
 		c.hold(r, req, ran, open)
-		moved := d.Outcome == Conflict && r.moved(hints)
+		moved := d.Outcome == Conflict && r.moved()
 		c.settle(req, d, err, moved)
 	})
 }
@@ -156,7 +161,7 @@ func (c *Controller[T]) end(l *lifetime, r *run, req Request[T], ran *Ran, d Dec
 func (c *Controller[T]) settle(req Request[T], d Decision, err error, moved bool) {
 	key, now := req.Key, time.Now()
 	c.mu.Lock()
-	if c.state == Stopped { // Run has given up on this one
+	if c.state == Stopped { // as in end
 		c.mu.Unlock()
 		return
 	}
@@ -175,14 +180,12 @@ func (c *Controller[T]) settle(req Request[T], d Decision, err error, moved bool
 	if d.Outcome == Conflict && !d.Failure {
 		err = retry.Later(c.pause(moved), "conflict")
 	}
-	if err := c.queue.Done(key, err); err != nil {
-		return // the queue was aborted
+	// The look is planned while the key is still in work: afterwards it may be in
+	// its next run already, and that may end in something that has no looks.
+	if _, exists := req.Item(); exists && (d.Outcome == Done || d.Outcome == Later) {
+		c.lookLater(key)
 	}
-	if d.Outcome == Done || d.Outcome == Later {
-		if _, exists := req.Item(); exists {
-			c.lookLater(key)
-		}
-	}
+	_ = c.queue.Done(key, err) // it fails when Run has given up meanwhile
 }
 
 // pause is how long to wait after a conflict. A change of the key's own object
