@@ -6,8 +6,12 @@ import (
 	"time"
 )
 
-// keep is how many unused entries stay for reuse. Memory beyond it goes back.
-const keep = 1024
+// What stays for reuse: so many unused entries, a megabyte at most, so many of
+// them with room for what is rare. Memory beyond it goes back.
+const (
+	keep     = 16384
+	keepMore = 1024
+)
 
 // Queue hands each key that is wanted to one worker at a time. The package
 // documentation tells the rules. All methods may be called at the same time, also
@@ -195,6 +199,9 @@ func (q *Queue[K]) drop(e *entry[K]) {
 	delete(q.entries, e.key)
 	if q.freeSize < keep {
 		m := e.more
+		if q.freeSize >= keepMore {
+			m = nil
+		}
 		if m != nil {
 			m.clear()
 		}

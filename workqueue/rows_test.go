@@ -325,6 +325,7 @@ func TestQ07_NothingIsRetained(t *testing.T) {
 	r := q.Retained()
 	require.Zero(t, r.Keys)
 	require.LessOrEqual(t, r.Free, workqueue.Keep)
+	require.LessOrEqual(t, r.More, workqueue.KeepMore)
 	require.LessOrEqual(t, r.Heap, 2*workqueue.Keep)
 	require.LessOrEqual(t, r.Peak, workqueue.Keep)
 	q.Abort()
