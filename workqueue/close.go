@@ -42,7 +42,7 @@ func (q *Queue[K]) Drain(ctx context.Context) ([]K, error) {
 		return q.leftOver(false), nil
 	}
 	held := &HeldError[K]{Queued: q.due.n, Err: context.Cause(ctx)}
-	for e := range q.inState(Working) {
+	for _, e := range q.inState(Working) {
 		held.Keys = append(held.Keys, e.key)
 	}
 	return q.leftOver(false), held

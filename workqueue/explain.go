@@ -141,7 +141,7 @@ func (q *Queue[K]) snapshot(s State) []Entry[K] {
 		if s != 0 && s != state {
 			continue
 		}
-		for e := range q.inState(state) {
+		for _, e := range q.inState(state) {
 			list = append(list, q.describe(e))
 		}
 	}
@@ -149,34 +149,29 @@ func (q *Queue[K]) snapshot(s State) []Entry[K] {
 }
 
 // inState is the entries in state s in order. The caller holds the lock.
-func (q *Queue[K]) inState(s State) iter.Seq[*entry[K]] {
-	return func(yield func(*entry[K]) bool) {
-		if s == Due {
-			for e := q.due.head; e != nil && yield(e); e = e.next {
-			}
-			return
+func (q *Queue[K]) inState(s State) []*entry[K] {
+	var list []*entry[K]
+	if s == Due {
+		for e := q.due.head; e != nil; e = e.next {
+			list = append(list, e)
 		}
-		var list []*entry[K]
-		for _, e := range q.entries {
-			if e.state() == s {
-				list = append(list, e)
-			}
-		}
-		slices.SortFunc(list, func(a, b *entry[K]) int {
-			if s == Delayed {
-				if before(a, b) {
-					return -1
-				}
-				return 1
-			}
-			return cmp.Compare(a.since, b.since)
-		})
-		for _, e := range list {
-			if !yield(e) {
-				return
-			}
+		return list
+	}
+	for _, e := range q.entries {
+		if e.state() == s {
+			list = append(list, e)
 		}
 	}
+	slices.SortFunc(list, func(a, b *entry[K]) int {
+		if s == Delayed && before(a, b) {
+			return -1
+		}
+		if s == Delayed {
+			return 1
+		}
+		return cmp.Compare(a.since, b.since)
+	})
+	return list
 }
 
 func (e *entry[K]) state() State {

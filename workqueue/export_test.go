@@ -2,8 +2,9 @@ package workqueue
 
 import "unsafe"
 
-// Retained is what a queue holds on to: keys, entries for reuse, those of
-// them with room for the rare, room in the heap, room in the map (as its greatest size), channels for reuse.
+// Retained is what a queue holds on to: keys, entries for reuse, those of them
+// with room for what is rare, room in the heap, the map's greatest size, channels
+// for reuse, callers that wait.
 type Retained struct{ Keys, Free, More, Heap, Peak, Idle, Waiting int }
 
 func (q *Queue[K]) Retained() Retained {
