@@ -39,6 +39,7 @@ var mayImport = map[string][]string{
 	"reconcile":      {"informer", "indexer", "workqueue", "backend", "reflector", "patch"},
 
 	"examples/…/":   {"…/"},
+	"tools":         {},
 	"benchmarks/…/": {"…/"},
 	"internal/…/":   {},
 }
