@@ -146,7 +146,7 @@ func (s *barriers) refuse(e *RefusedError) bool {
 	}
 	was := s.refused[e.Key]
 	s.refused[e.Key] = e
-	return was == nil || was.Version != e.Version || was.Error() != e.Error()
+	return was == nil || was.Version != e.Version
 }
 
 func (s *barriers) accept(key string) {

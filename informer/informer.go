@@ -186,7 +186,7 @@ func (i *Informer[T]) WaitForSync(ctx context.Context) error {
 // what an empty cache means.
 //
 // The error is a *[WaitError] with the context's cause, or with [ErrStopped] once
-// Run has returned, for no other state will come.
+// Run has returned, for no other state will come; or an *indexer.PanicError of ok.
 func (i *Informer[T]) Until(ctx context.Context, ok func(*indexer.Snapshot[T]) bool) error {
 	waiting, cancel := context.WithCancelCause(ctx)
 	ended := make(chan struct{})
@@ -202,14 +202,15 @@ func (i *Informer[T]) Until(ctx context.Context, ok func(*indexer.Snapshot[T]) b
 		case <-waiting.Done():
 		}
 	}()
-	if err := i.cache.Until(waiting, ok); err != nil {
-		// The last state may have come just before Run ended.
-		if errors.Is(err, ErrStopped) && ok(i.cache.Snapshot()) {
-			return nil
-		}
+	err := i.cache.Until(waiting, ok)
+	if errors.Is(err, ErrStopped) {
+		// The last state may have come just before: look once more.
+		err = i.cache.Until(waiting, ok)
+	}
+	if errors.Is(err, context.Cause(waiting)) && err != nil {
 		return i.waitError("", "a state of the cache", err)
 	}
-	return nil
+	return err
 }
 
 // Relist asks the reflector for a new full state, whatever the watch says; reason

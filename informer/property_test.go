@@ -18,9 +18,9 @@ var byGroup = indexer.By("group", func(o *obj) string { return o.Group })
 // whoever joins and leaves meanwhile, in the end cache and handlers are equal to
 // the source, and on the way no handler was told a lie (replay checks that).
 func TestG1_G2_G3_Histories(t *testing.T) {
-	n := 3000
+	n := 2000
 	if testing.Short() {
-		n = 300
+		n = 200
 	}
 	for seed := range uint64(n) {
 		bubble(t, func(t *testing.T) { history(t, seed) })

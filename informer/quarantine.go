@@ -2,6 +2,8 @@ package informer
 
 import (
 	"errors"
+	"slices"
+	"strings"
 
 	"github.com/homeostat/homeostat/indexer"
 	"github.com/homeostat/homeostat/object"
@@ -17,27 +19,43 @@ type held[T any] struct {
 }
 
 // quarantine brings the list of refused keys up to date after a step: the last
-// event of each key decides.
-func (i *Informer[T]) quarantine(p *plan[T], events []reflector.Event[T], refuse map[string]error) {
+// event of each key decides. It gives the puts that are worth another try: of
+// those refused before, whose value was with a key that this step has changed; of
+// those refused now, whose value was with a key that was itself refused. (To try
+// again what was refused for a key that this step has let in would be in vain.)
+func (i *Informer[T]) quarantine(p *plan[T], events []reflector.Event[T], refuse map[string]error) []reflector.Event[T] {
 	if len(refuse) == 0 && len(i.held) == 0 {
-		return
+		return nil
 	}
 	for n := range events {
 		key := events[n].Key
-		if _, ok := p.refused[key]; ok {
-			continue
-		}
 		if _, ok := i.held[key]; ok {
 			delete(i.held, key)
-			i.barriers.accept(key)
+			if _, again := p.refused[key]; !again {
+				i.barriers.accept(key)
+			}
+		}
+	}
+	var again []reflector.Event[T]
+	retry := func(item object.Item[T]) {
+		again = append(again, reflector.Event[T]{Op: reflector.OpPut, Known: true, Item: item})
+	}
+	if len(p.finals) > 0 {
+		for _, h := range i.held {
+			if h.holder != "" && p.touches(h.holder) {
+				retry(h.item)
+			}
 		}
 	}
 	for key, item := range p.refused {
 		why := refuse[key]
-		var taken *indexer.TakenError
 		h := held[T]{item: item}
+		var taken *indexer.TakenError
 		if errors.As(why, &taken) {
 			h.holder = taken.Holder
+			if _, too := refuse[h.holder]; too {
+				retry(item)
+			}
 		}
 		if i.held == nil {
 			i.held = make(map[string]held[T])
@@ -48,16 +66,7 @@ func (i *Informer[T]) quarantine(p *plan[T], events []reflector.Event[T], refuse
 			i.log.Warn("object refused, its last good state is kept", "informer", i.name, "key", key, "error", why)
 		}
 	}
-}
-
-// freed are the refused objects whose unique value was held by a key that this
-// step has changed.
-func (i *Informer[T]) freed(p *plan[T]) []object.Item[T] {
-	var items []object.Item[T]
-	for _, h := range i.held {
-		if h.holder != "" && p.touches(h.holder) {
-			items = append(items, h.item)
-		}
-	}
-	return items
+	// Who gets a value that several want should not be chance.
+	slices.SortFunc(again, func(a, b reflector.Event[T]) int { return strings.Compare(a.Key, b.Key) })
+	return again
 }

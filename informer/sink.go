@@ -34,41 +34,42 @@ func (s sink[T]) Begin(why object.Cause) reflector.Relist[T] {
 // handlers, in this order.
 func (i *Informer[T]) apply(events []reflector.Event[T], s step) error {
 	p := &i.work
-	inline, first, err := i.publish(p, events, s)
-	if err != nil {
-		return err
-	}
-	i.settle(events, s.at, s.full)
-	i.tell(inline, p, first)
-	freed := i.freed(p)
-	p.reset()
-
-	// A value of a unique index came free: those that were refused for it get
-	// another chance, each in a step of its own. It ends, as each success makes
-	// the refused fewer.
-	for ; len(freed) > 0; freed = freed[1:] {
-		put := reflector.Put(freed[0], "")
-		inline, _, err := i.publish(p, put.Events, step{why: s.why})
+	for {
+		out, err := i.publish(p, events, s)
 		if err != nil {
 			return err
 		}
-		i.tell(inline, p, false)
-		freed = append(freed, i.freed(p)...)
+		i.settle(events, s.at, s.full)
+		i.tell(out, p)
+		progress := len(p.finals) > 0
 		p.reset()
+		// What was refused for a value that has come free gets another chance, in
+		// a step of its own. It ends: each round either lets some of the refused
+		// in, or has fewer of them to try.
+		if len(out.again) == 0 || !progress && len(out.again) >= len(events) {
+			return nil
+		}
+		events, s = out.again, step{why: s.why}
 	}
-	return nil
+}
+
+// outcome is what is left to do after a step was made.
+type outcome[T any] struct {
+	inline []*handler[T] // to be told
+	first  bool          // it was the first full state
+	again  []reflector.Event[T]
 }
 
 // publish brings the cache and the buffers to where the events lead, and keeps
-// the list of what the cache refused. It gives the inline handlers that are to be
-// told, and whether this was the first full state.
-func (i *Informer[T]) publish(p *plan[T], events []reflector.Event[T], s step) (inline []*handler[T], first bool, err error) {
+// the list of what the cache refused.
+func (i *Informer[T]) publish(p *plan[T], events []reflector.Event[T], s step) (outcome[T], error) {
 	var refuse map[string]error
 	for {
 		p.make(i.cache, events, s, refuse)
-		inline, first, err = i.write(p, s)
+		out, err := i.write(p, s)
 		if err == nil {
-			break
+			out.again = i.quarantine(p, events, refuse)
+			return out, nil
 		}
 		blamed := indexer.Refused(err)
 		more := false
@@ -83,48 +84,43 @@ func (i *Informer[T]) publish(p *plan[T], events []reflector.Event[T], s step) (
 		}
 		// Each round leaves out more keys, or it is about no key.
 		if !more {
-			return nil, false, err
+			return outcome[T]{}, err
 		}
 	}
-	i.quarantine(p, events, refuse)
-	if first {
-		close(i.synced)
-		i.log.Info("synced", "informer", i.name, "objects", i.cache.Len())
-	}
-	return inline, first, nil
 }
 
 // write is the step that nobody can see half of: what the cache shows from here
 // on, every buffer has.
-func (i *Informer[T]) write(p *plan[T], s step) (inline []*handler[T], first bool, err error) {
+func (i *Informer[T]) write(p *plan[T], s step) (out outcome[T], err error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if len(p.finals) > 0 {
 		if err := i.cache.Write(p.write); err != nil {
-			return nil, false, err
+			return out, err
 		}
 	}
-	first = s.full > 0 && !i.told
-	if first {
+	out.first = s.full > 0 && !i.told
+	if out.first {
 		// Handlers hear nothing of an incomplete cache. What they are told now is
 		// the cache itself, whatever it took to fill it.
 		i.told = true
 		p.deltas = i.firstLocked()
+		close(i.synced)
 	}
 	if !i.told {
-		return nil, false, nil
+		return out, nil
 	}
 	for _, h := range i.handlers {
 		switch {
 		case h.inline && !h.catching:
-			inline = append(inline, h)
-		case first:
+			out.inline = append(out.inline, h)
+		case out.first:
 			i.startLocked(h, p.deltas)
 		case len(p.deltas) > 0:
 			h.push(p.deltas)
 		}
 	}
-	return inline, first, nil
+	return out, nil
 }
 
 func (p *plan[T]) write(b *indexer.Batch[T]) error {
@@ -139,16 +135,19 @@ func (p *plan[T]) write(b *indexer.Batch[T]) error {
 }
 
 // tell calls the inline handlers, under no lock.
-func (i *Informer[T]) tell(inline []*handler[T], p *plan[T], first bool) {
-	if len(inline) == 0 {
+func (i *Informer[T]) tell(out outcome[T], p *plan[T]) {
+	if out.first {
+		i.log.Info("synced", "informer", i.name, "objects", i.cache.Len())
+	}
+	if len(out.inline) == 0 {
 		return
 	}
 	var changes []Change[T]
 	if len(p.deltas) > 0 {
 		changes = appendChanges(make([]Change[T], 0, len(p.deltas)), p.deltas)
 	}
-	for _, h := range inline {
-		if !first {
+	for _, h := range out.inline {
+		if !out.first {
 			h.give(changes)
 			continue
 		}

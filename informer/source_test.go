@@ -40,7 +40,7 @@ type source struct {
 	watches int
 	// atList runs in each List, after its state was taken, under no lock.
 	atList func()
-	// hold, once set, stops all watches from telling until it is closed.
+	// hold, while set, stops all watches from telling; see Hold.
 	hold chan struct{}
 }
 
@@ -155,6 +155,20 @@ func (s *source) Fail(err error) {
 	s.Cut()
 }
 
+// Hold stops all watches from telling, until release.
+func (s *source) Hold() (release func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	hold := make(chan struct{})
+	s.hold = hold
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.hold = nil
+		close(hold)
+	}
+}
+
 func (s *source) Lists() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -216,14 +230,13 @@ func (s *source) Watch(ctx context.Context, o reflector.WatchOptions) iter.Seq2[
 			s.mu.Lock()
 			var next []reflector.Batch[*obj]
 			expired, moved, hold := at < s.floor, s.moved, s.hold
-			for _, e := range s.log {
-				if e.rev > at {
-					b := reflector.Batch[*obj]{Events: e.events}
-					if !s.bare {
-						b.Cursor = reflector.Cursor(strconv.Itoa(e.rev))
-					}
-					next = append(next, b)
+			// The log has each revision up to now, one entry for one.
+			for _, e := range s.log[max(0, len(s.log)-(s.rev-at)):] {
+				b := reflector.Batch[*obj]{Events: e.events}
+				if !s.bare {
+					b.Cursor = reflector.Cursor(strconv.Itoa(e.rev))
 				}
+				next = append(next, b)
 			}
 			s.mu.Unlock()
 			if hold != nil {
@@ -244,8 +257,8 @@ func (s *source) Watch(ctx context.Context, o reflector.WatchOptions) iter.Seq2[
 				if !yield(b, nil) {
 					return
 				}
-				at++
 			}
+			at += len(next)
 			if len(next) > 0 {
 				continue
 			}
