@@ -27,6 +27,8 @@ func TestQ20_DocumentedSchedule(t *testing.T) {
 			[]time.Duration{100 * ms, 200 * ms, 400 * ms, 800 * ms, 1600 * ms, 3200 * ms, 6400 * ms, 12800 * ms, 25600 * ms, 51200 * ms, time.Minute, time.Minute}, time.Minute},
 		{"saturates at Max", retry.Backoff{Base: ms, Max: 5 * ms, NoJitter: true},
 			[]time.Duration{ms, 2 * ms, 4 * ms, 5 * ms, 5 * ms}, 5 * ms},
+		{"saturates at the end of integers", retry.Backoff{Base: 1 << 62, Max: 1<<63 - 1, NoJitter: true},
+			[]time.Duration{1 << 62, 1<<63 - 1, 1<<63 - 1}, 1<<63 - 1},
 		{"other factor", retry.Backoff{Base: 16 * ms, Factor: 1.5, NoJitter: true},
 			[]time.Duration{16 * ms, 24 * ms, 36 * ms, 54 * ms}, time.Minute},
 		{"constant", retry.Backoff{Base: ms, Factor: 1}, []time.Duration{ms, ms, ms}, 0},
