@@ -315,7 +315,10 @@ func TestStillRunningNamesRunners(t *testing.T) {
 		require.EqualError(t, err, "reconcile: still running: deaf")
 
 		// With a failure as the reason, both are told.
-		err = (&reconcile.Group{Grace: time.Second}).Run(t.Context(), deaf, &part{run: func(context.Context) error { return errRunner }})
+		err = (&reconcile.Group{Grace: time.Second}).Run(t.Context(), deaf, &part{run: func(context.Context) error {
+			time.Sleep(time.Second)
+			return errRunner
+		}})
 		require.ErrorIs(t, err, errRunner)
 		require.ErrorAs(t, err, &still)
 		close(gate)
@@ -379,4 +382,8 @@ func TestRunnersNeedNotBeComparable(t *testing.T) {
 	l := loose{[]func(){func() { n++ }}}
 	require.NoError(t, reconcile.Run(t.Context(), l))
 	require.Equal(t, 1, n)
+	// Without a name it is called by its type.
+	l.run[0] = func() { panic("loose wire") }
+	require.ErrorContains(t, reconcile.Run(t.Context(), l), "reconcile_test.loose")
+	require.ErrorContains(t, reconcile.Run(t.Context(), &part{run: func(context.Context) error { return errBoom }}), "*reconcile_test.part")
 }

@@ -121,7 +121,7 @@ func (p *planner) order() {
 
 // nameOf is what a runner is called in errors.
 func nameOf(r Runner) string {
-	if named, ok := r.(interface{ Name() string }); ok {
+	if named, ok := r.(interface{ Name() string }); ok && named.Name() != "" {
 		return named.Name()
 	}
 	return fmt.Sprintf("%T", r)
