@@ -56,15 +56,15 @@ func PatchByUpdate[T any](ctx context.Context, b Backend[T], key string, p patch
 // expect checks a precondition, and an ID unless it is empty, against what was
 // read. A wrong ID is final under object.Any too: it never comes right.
 func expect[T any](op string, cur object.Item[T], v object.Version, id string) error {
-	e := &Error{Op: op, Key: cur.Key, Want: v, Found: cur.Version, Err: ErrConflict}
-	if v != object.Any && v != cur.Version {
-		return e
+	err := ErrConflict
+	switch {
+	case v != object.Any && v != cur.Version:
+	case id != "" && cur.ID != "" && id != cur.ID:
+		err = fmt.Errorf("%w: deleted and created again in the meantime", ErrConflict)
+	default:
+		return nil
 	}
-	if id != "" && cur.ID != "" && id != cur.ID {
-		e.Err = fmt.Errorf("%w: deleted and created again in the meantime", ErrConflict)
-		return e
-	}
-	return nil
+	return &Error{Op: op, Key: cur.Key, Want: v, Found: cur.Version, Err: err}
 }
 
 // at is the precondition "as I read it". A store without versions can only be
