@@ -64,6 +64,11 @@ func (c *cycle[T]) run(ctx context.Context) error {
 		if errors.Is(e.err, ErrInvalidOptions) {
 			return e.err
 		}
+		// Only what is said again and again, and nothing else, is insisting: not
+		// one old answer before an outage and one after it.
+		if _, lags := errors.AsType[*lagError](e.err); !lags && !e.ours {
+			c.lagging = time.Time{}
+		}
 		c.rest(ctx, e)
 	}
 	return nil

@@ -82,9 +82,13 @@ type source struct {
 	at      []time.Time // of each call
 }
 
-func (s *source) Powers() powers { return s.powers }
+func (s *source) Powers() powers {
+	meet()
+	return s.powers
+}
 
 func (s *source) List(ctx context.Context, o reflector.ListOptions) (page, error) {
+	meet()
 	s.mu.Lock()
 	s.lists = append(s.lists, o)
 	s.at = append(s.at, time.Now())
@@ -95,6 +99,7 @@ func (s *source) List(ctx context.Context, o reflector.ListOptions) (page, error
 
 func (s *source) Watch(ctx context.Context, o reflector.WatchOptions) iter.Seq2[batch, error] {
 	return func(yield func(batch, error) bool) {
+		meet()
 		s.mu.Lock()
 		s.watches = append(s.watches, o)
 		s.at = append(s.at, time.Now())
@@ -188,6 +193,7 @@ func (s *sink) note(format string, args ...any) {
 }
 
 func (s *sink) Apply(b batch, why object.Cause) error {
+	meet()
 	if b.Reset || b.Synced {
 		s.t.Errorf("Apply saw Reset %v, Synced %v", b.Reset, b.Synced)
 	}
@@ -223,6 +229,7 @@ func (s *sink) Apply(b batch, why object.Cause) error {
 }
 
 func (s *sink) Begin(why object.Cause) reflector.Relist[string] {
+	meet()
 	if s.onBegin != nil {
 		s.onBegin(why)
 	}
@@ -245,6 +252,7 @@ type relist struct {
 }
 
 func (r *relist) use() {
+	meet()
 	if r.ended {
 		r.sink.t.Error("a relist was used after its end")
 	}
@@ -373,8 +381,18 @@ func bubble(t *testing.T, f func(t *testing.T)) {
 	synctest.Test(t, f)
 }
 
+// meeting orders what a test changes, before it lets time pass, and what a
+// source or sink reads of it afterwards.
+var meeting sync.Mutex
+
+func meet() {
+	meeting.Lock()
+	defer meeting.Unlock()
+}
+
 // after lets virtual time pass until all is quiet.
 func after(d time.Duration) {
+	meet()
 	time.Sleep(d)
 	synctest.Wait()
 }

@@ -61,6 +61,7 @@ func (s *store) tell(key string) {
 
 func (s *store) subscribe(ctx context.Context) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
+		meet()
 		if s.hints != nil {
 			if err := s.hints(); err != nil {
 				yield("", err)
@@ -101,6 +102,7 @@ func (s *store) cut() {
 }
 
 func (s *store) List(ctx context.Context, o reflector.ListOptions) (page, error) {
+	meet()
 	if s.onList != nil {
 		s.onList(true)
 		defer s.onList(false)

@@ -56,5 +56,14 @@ func (c *cycle[T]) judge(at Cursor) (reset bool, err error) {
 	if now.Sub(c.lagging) >= c.opts.ResetAfter {
 		return true, nil
 	}
-	return false, fmt.Errorf("the source is at %q, which lies before %q: %w", at, c.cursor, ErrFutureCursor)
+	return false, &lagError{at: at, has: c.cursor}
 }
+
+// lagError: a full state is older than what the sink has.
+type lagError struct{ at, has Cursor }
+
+func (e *lagError) Error() string {
+	return fmt.Sprintf("the source is at %q, which lies before %q", e.at, e.has)
+}
+
+func (e *lagError) Unwrap() error { return ErrFutureCursor }

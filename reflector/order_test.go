@@ -143,6 +143,26 @@ func TestR08_LagThatEndsIsForgotten(t *testing.T) {
 	})
 }
 
+// Nor are an old answer before an outage and another one after it.
+func TestR08_OutageIsNoInsisting(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		src := &source{powers: powers{Compare: compare}, watch: idle}
+		src.list = func(ctx context.Context, n int, o reflector.ListOptions) (page, error) {
+			if n > 2 && n < 9 { // for about two minutes
+				return page{}, errBoom
+			}
+			return seq("e/100", "e/90", "", "", "", "", "", "", "e/90", "e/100")(ctx, n, o)
+		}
+		s := newSink(t)
+		r := start(t, src, s, &reflector.Options{Backoff: exact})
+		after(0)
+		r.Relist("test")
+		after(10 * time.Minute)
+		wantAll(t, "shown", s.shown(), "commit a=100 @e/100", "commit a=100 @e/100")
+		want(t, "resets", r.Status().Resets, 0)
+	})
+}
+
 // A watch that stands before where it was asked to begin, or falls back, lags.
 func TestRule6_WatchThatLags(t *testing.T) {
 	for _, c := range []struct {

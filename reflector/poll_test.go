@@ -19,6 +19,7 @@ type polled struct {
 }
 
 func (p *polled) list(context.Context) ([]item, error) {
+	meet()
 	p.at = append(p.at, time.Now())
 	return p.items, p.err
 }
@@ -185,6 +186,7 @@ func TestR01_PollKeyPanics(t *testing.T) {
 		bad := false
 		s := newSink(t)
 		r := start(t, reflector.Poll(p.strings, func(v string) string {
+			meet()
 			if bad && v == "b=1" {
 				panic("kaboom")
 			}

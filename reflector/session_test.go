@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -751,11 +752,17 @@ func TestR31_OtherEpochIsListed(t *testing.T) {
 // A relist is begun before the source can read, each time.
 func TestBeginComesBeforeTheRead(t *testing.T) {
 	bubble(t, func(t *testing.T) {
+		var mu sync.Mutex
 		var trace []string
+		note := func(what string) {
+			mu.Lock()
+			defer mu.Unlock()
+			trace = append(trace, what)
+		}
 		src := &source{powers: powers{Initial: true}}
 		src.watch = func(ctx context.Context, n int, _ reflector.WatchOptions, yield yield) {
 			for i := range 2 {
-				trace = append(trace, "read")
+				note("read")
 				if i == 1 && n == 2 {
 					yield(batch{}, errBoom)
 					return
@@ -765,22 +772,26 @@ func TestBeginComesBeforeTheRead(t *testing.T) {
 				}
 				time.Sleep(time.Minute)
 			}
-			trace = append(trace, "end")
+			note("end")
 		}
 		src.list = func(context.Context, int, reflector.ListOptions) (page, error) {
-			trace = append(trace, "read")
+			note("read")
 			return page{}, errBoom
 		}
 		s := newSink(t)
-		s.onAbort = func() { trace = append(trace, "abort") }
-		s.onCommit = func(cursor) error { trace = append(trace, "commit"); return nil }
-		s.onBegin = func(object.Cause) { trace = append(trace, "begin") }
+		s.onAbort = func() { note("abort") }
+		s.onCommit = func(cursor) error { note("commit"); return nil }
+		s.onBegin = func(object.Cause) { note("begin") }
 		start(t, src, s, &reflector.Options{Backoff: exact})
 		after(2*time.Minute + time.Second/2)
 		session := []string{"begin", "read", "commit", "begin", "read", "commit", "begin", "end", "abort"}
+		mu.Lock()
 		wantAll(t, "first session", trace, session...)
 		trace = nil
+		mu.Unlock()
 		after(2 * time.Minute)
+		mu.Lock()
+		defer mu.Unlock()
 		if !slices.Equal(trace[:6], []string{"begin", "read", "commit", "begin", "read", "abort"}) {
 			t.Errorf("second session: %v", trace)
 		}

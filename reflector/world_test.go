@@ -139,7 +139,7 @@ func (w *world) restore(inPlace bool) {
 	} else {
 		w.epoch++
 		w.changes, w.snapshots = nil, map[int]map[string]item{}
-		rev += w.rng.IntN(9) - 4
+		rev = max(1, rev+w.rng.IntN(9)-4)
 		w.oldest = rev
 	}
 	w.rev = rev
