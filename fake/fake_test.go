@@ -15,6 +15,7 @@ import (
 	"github.com/homeostat/homeostat/backend/memory"
 	"github.com/homeostat/homeostat/fake"
 	"github.com/homeostat/homeostat/object"
+	"github.com/homeostat/homeostat/patch"
 	"github.com/homeostat/homeostat/reflector"
 	"github.com/stretchr/testify/require"
 )
@@ -109,7 +110,9 @@ func TestF10_OnWrite(t *testing.T) {
 	_, err := b.Patch(ctx, "a", merge(`{"n":"x"}`), object.Any)
 	require.Error(t, err)
 	_, err = b.Patch(ctx, "a", nil, object.Any)
-	require.Error(t, err)
+	require.ErrorIs(t, err, patch.ErrBadPatch)
+	_, err = b.Patch(ctx, "a", must(patch.JSON([]byte(`[{"op":"test","path":"/n","value":99}]`))), object.Any)
+	require.ErrorIs(t, err, patch.ErrTestFailed)
 
 	b.OnWrite(nil)
 	require.Empty(t, must(b.Update(ctx, item{Key: "a", Version: object.Any})).Object.By)

@@ -390,6 +390,19 @@ func TestWatchEndsWithItsConsumer(t *testing.T) {
 	}
 }
 
+func TestWatchEndsAtABookmark(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := memory.New[pod](nil)
+		n := 0
+		for range s.Watch(t.Context(), reflector.WatchOptions{ProgressEvery: time.Minute}) {
+			if n++; n == 3 {
+				break
+			}
+		}
+		require.Equal(t, 3, n)
+	})
+}
+
 func TestConsumersCannotSpoilTheHistory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, _ := seeded(t)
