@@ -113,6 +113,7 @@ func TestEveryFaultNamesFileAndLine(t *testing.T) {
 		{"its own code panics", "a.yaml", "\nname: panic\n", 2, file.ErrInvalid, "told to"},
 		{"unknown anchor", "a.yaml", "name: a\ntags: *x\n", 2, file.ErrSyntax, "anchor"},
 		{"a bomb of aliases", "a.yaml", bomb, 0, file.ErrInvalid, "aliases"},
+		{"too deep", "a.yaml", "name: a\ntags: " + strings.Repeat("[", 1100) + strings.Repeat("]", 1100), 2, file.ErrInvalid, "levels"},
 		{"JSON syntax", "a.json", "{\n\"name\": \"a\",\n\"size\": x\n}", 3, file.ErrSyntax, "invalid character 'x'"},
 		{"JSON cut off", "a.json", "{\"name\": \"a\",\n\"size\": 1", 2, file.ErrSyntax, "unexpected E"},
 		{"a wrong type in JSON", "a.json", "{\"name\":\"a\"}\n\n{\"name\":\"b\",\n\"size\":\"x\"}", 4, file.ErrInvalid, "size"},
@@ -120,13 +121,13 @@ func TestEveryFaultNamesFileAndLine(t *testing.T) {
 		{"does not validate in JSON", "a.json", "\n{\"name\":\"a\", \"size\":-1}", 2, file.ErrInvalid, "negative"},
 		{"empty", "a.yaml", "", 0, file.ErrEmpty, ""},
 		{"empty JSON", "a.json", "", 0, file.ErrEmpty, ""},
-		{"too large", "a.yaml", strings.Repeat("#\n", 600), 0, file.ErrTooLarge, "1200 bytes"},
+		{"too large", "a.yaml", strings.Repeat("#\n", 2001), 0, file.ErrTooLarge, "4002 bytes"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			dir := t.TempDir()
 			write(t, dir, c.file, c.content)
 			opts := quick()
-			opts.MaxSize = 1000
+			opts.MaxSize = 4000
 			src := newSource(t, dir, opts)
 			require.Empty(t, list(t, src), "a fault is no error of List, and no object")
 			got := faults(t, src, 1)[0]

@@ -7,16 +7,18 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/homeostat/homeostat/backend/file"
+	"github.com/homeostat/homeostat/indexer"
 	"github.com/homeostat/homeostat/informer"
 	"github.com/homeostat/homeostat/reflector"
+	"github.com/homeostat/homeostat/retry"
 	"github.com/stretchr/testify/require"
 )
 
@@ -160,16 +162,35 @@ func TestAFolderThatIsGoneIsAnErrorAndNotEmptiness(t *testing.T) {
 
 func TestAnInformerFindsAFolderThatCameBack(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "manifests")
-	in := informer.New(newSource(t, dir, quick()), nil)
+	becomes := informed(t, newSource(t, dir, quick()))
+	for i := range 3 {
+		require.NoError(t, os.Mkdir(dir, 0o755))
+		write(t, dir, "a.yaml", yamlOf("a", i))
+		becomes(state{"a": i})
+		require.NoError(t, os.RemoveAll(dir))
+	}
+}
+
+// informed runs an informer over a source, which tries again where a watch alone
+// ends. It answers a function that waits until the cache holds just what is wanted.
+func informed(t *testing.T, src *file.Source[*app]) (becomes func(state)) {
+	in := informer.New(src, &informer.Options{Backoff: retry.Backoff{Base: time.Millisecond, Max: 5 * time.Millisecond}})
 	ctx, cancel := context.WithCancel(t.Context())
-	var running sync.WaitGroup
-	running.Go(func() { in.Run(ctx) })
-	defer running.Wait()
-	defer cancel()
-	require.NoError(t, os.Mkdir(dir, 0o755))
-	write(t, dir, "a.yaml", yamlOf("a", 1))
-	require.NoError(t, in.WaitForSync(t.Context()))
-	require.Eventually(t, func() bool { return in.Cache().Len() == 1 }, 10*time.Second, time.Millisecond)
+	done := make(chan error)
+	go func() { done <- in.Run(ctx) }()
+	t.Cleanup(func() { cancel(); require.NoError(t, <-done) })
+	return func(want state) {
+		t.Helper()
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		require.NoError(t, in.Until(ctx, func(s *indexer.Snapshot[*app]) bool {
+			got := state{}
+			for key, a := range s.All() {
+				got[key] = a.Size
+			}
+			return maps.Equal(got, want)
+		}), "never %v", want)
+	}
 }
 
 func TestDuplicatesNameBothFiles(t *testing.T) {
@@ -251,6 +272,52 @@ func TestUnreadableFilesKeepWhatTheySaid(t *testing.T) {
 	require.Equal(t, state{}, list(t, src), "a link that is gone is no fault")
 }
 
+// A file is read again when its size, its time or its number has changed, and not
+// otherwise, unless it was written so shortly before that its time proves nothing.
+func TestWhatIsReadAgain(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "a.yaml")
+	src := newSource(t, dir, quick())
+	long := time.Now().Add(-time.Hour)
+	writeAt := func(size int, at time.Time) {
+		write(t, dir, "a.yaml", yamlOf("a", size))
+		require.NoError(t, os.Chtimes(path, at, at))
+	}
+	writeAt(1, long)
+	require.Equal(t, state{"a": 1}, list(t, src))
+	writeAt(2, long)
+	require.Equal(t, state{"a": 1}, list(t, src), "nothing tells that it is another content")
+	writeAt(33, long)
+	require.Equal(t, state{"a": 33}, list(t, src), "another size")
+	writeAt(44, long.Add(time.Nanosecond))
+	require.Equal(t, state{"a": 44}, list(t, src), "another time")
+	replace(t, dir, "a.yaml", yamlOf("a", 55))
+	require.NoError(t, os.Chtimes(path, long, long.Add(time.Nanosecond)))
+	require.Equal(t, state{"a": 55}, list(t, src), "another file")
+
+	now := time.Now()
+	writeAt(66, now)
+	require.Equal(t, state{"a": 66}, list(t, src))
+	writeAt(77, now)
+	require.Equal(t, state{"a": 77}, list(t, src), "within one tick of a coarse clock")
+}
+
+func TestAFolderMadeAnewIsWatched(t *testing.T) {
+	root := t.TempDir()
+	dir := filepath.Join(root, "manifests")
+	require.NoError(t, os.Mkdir(dir, 0o755))
+	write(t, dir, "a.yaml", yamlOf("a", 1))
+	becomes := informed(t, newSource(t, dir, quick()))
+	becomes(state{"a": 1})
+	require.NoError(t, os.Mkdir(filepath.Join(root, "new"), 0o755))
+	write(t, filepath.Join(root, "new"), "a.yaml", yamlOf("a", 2))
+	require.NoError(t, os.Rename(dir, filepath.Join(root, "old")))
+	require.NoError(t, os.Rename(filepath.Join(root, "new"), dir))
+	becomes(state{"a": 2})
+	write(t, dir, "b.yaml", yamlOf("b", 3))
+	becomes(state{"a": 2, "b": 3})
+}
+
 func TestFoldersAndTheLikeAreNoFiles(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, os.Mkdir(filepath.Join(dir, "folder.yaml"), 0o755))
@@ -303,6 +370,7 @@ func TestSeveralConsumersShareASource(t *testing.T) {
 func TestAWatchEndsWithItsContext(t *testing.T) {
 	src := newSource(t, t.TempDir(), quick())
 	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
 	batches := 0
 	for _, err := range src.Watch(ctx, reflector.WatchOptions{Initial: true}) {
 		require.NoError(t, err)

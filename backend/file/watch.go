@@ -112,15 +112,15 @@ func (s *Source[T]) renew(w *folder, lost bool) error {
 }
 
 // settle waits until the folder is quiet, but not for ever. It says whether one of
-// the events was the end of the folder itself: one that is made anew may even have
-// the number of the old one.
+// the events was the end of the folder itself: one that is made anew may have the
+// number of the old one, and then only this tells them apart.
 func (s *Source[T]) settle(ctx context.Context, w *folder, e fsnotify.Event) (lost bool) {
 	last := time.NewTimer(10 * s.opts.Settle)
 	defer last.Stop()
 	quiet := time.NewTimer(s.opts.Settle)
 	defer quiet.Stop()
 	for {
-		lost = lost || e.Name == s.dir && (e.Has(fsnotify.Remove) || e.Has(fsnotify.Rename))
+		lost = lost || e.Name == s.dir && e.Has(fsnotify.Remove)
 		select {
 		case <-ctx.Done():
 			return lost
