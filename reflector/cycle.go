@@ -40,6 +40,7 @@ type cycle[T any] struct {
 	// ErrNotModified is as good as a full state.
 	whole bool
 
+	ahead    bool      // the source said that cursor is, and cannot be asked for an order
 	lagging  time.Time // since when the source insists on an older state
 	buffer   bool      // the next list holds its pages back (rule 5)
 	tokens   int       // lists in a row that ended in an expired page token

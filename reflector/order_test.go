@@ -127,6 +127,19 @@ func TestR08_SetBack(t *testing.T) {
 	}
 }
 
+// Without an order the source's word is all there is.
+func TestR08_SetBackWithoutAnOrder(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		src := &source{powers: powers{ResumeProven: true}, list: seq("e/500", "e/40")}
+		src.watch = script(ends(errBoom), fails(reflector.ErrFutureCursor), ends(errBoom), fails(reflector.ErrExpired), stay)
+		s := newSink(t)
+		r := start(t, src, s, &reflector.Options{Backoff: exact})
+		after(time.Minute)
+		wantAll(t, "shown", s.shown(), "commit a=500 @e/500", "commit a=40 @e/40", "commit a=40 @e/40")
+		want(t, "resets", r.Status().Resets, 1)
+	})
+}
+
 // Only the same answer all the time is insisting.
 func TestR08_LagThatEndsIsForgotten(t *testing.T) {
 	bubble(t, func(t *testing.T) {

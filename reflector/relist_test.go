@@ -1,7 +1,9 @@
 package reflector_test
 
 import (
+	"bytes"
 	"context"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -61,13 +63,17 @@ func TestRelistEndsTheBackoff(t *testing.T) {
 // The first full state begins after a call before Run, and answers it.
 func TestRelistBeforeRun(t *testing.T) {
 	bubble(t, func(t *testing.T) {
+		var log bytes.Buffer
 		src := &source{list: one("10", "a=1"), watch: idle}
 		s := newSink(t)
-		r := reflector.New(src, s, nil)
+		r := reflector.New(src, s, &reflector.Options{Logger: logger(&log)})
 		r.Relist("early")
+		r.Relist("again")
 		begin(t, r, s)
 		after(time.Minute)
 		want(t, "lists", len(src.lists), 1)
+		want(t, "reasons", strings.Count(log.String(), "reason="), 1)
+		want(t, "first reason", strings.Count(log.String(), "reason=early"), 1)
 	})
 }
 

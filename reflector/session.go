@@ -131,6 +131,8 @@ func (s *session[T]) ended(ctx context.Context, opts WatchOptions) (e end) {
 		}
 		c.fallBack(why)
 	}
+	// Without an order this is the only word of a source that was set back.
+	c.ahead = c.ahead || c.powers.Compare == nil && errors.Is(s.last, ErrFutureCursor)
 	if spoilt(s.last) {
 		c.whole = false
 	}

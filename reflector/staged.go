@@ -106,6 +106,7 @@ func (s *staged[T]) commit(at Cursor) error {
 	if err != nil {
 		return fmt.Errorf("sink Commit: %w", err)
 	}
+	reset, c.ahead = reset || c.ahead, false
 	c.cursor, c.behind = at, false
 	c.full, c.whole, c.synced = false, true, true
 	c.lagging = time.Time{}
