@@ -10,7 +10,7 @@ import (
 	"github.com/homeostat/homeostat/patch"
 )
 
-const rounds = 3000
+const rounds = 2000
 
 // each runs a law for many seeds and tells the seed that breaks it.
 func each(t *testing.T, law func(t *testing.T, r source)) {
