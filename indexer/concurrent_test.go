@@ -252,7 +252,7 @@ func TestGetWhileTheTableChanges(t *testing.T) {
 // A state that lists a key answers Get with it, at the very moment that it becomes
 // the newest or ceases to be.
 func TestGetAgreesWithItsSnapshot(t *testing.T) {
-	const n = 1000
+	const n = 500
 	keys := make([]string, n)
 	for i := range keys {
 		keys[i] = fmt.Sprint("k", i)
@@ -267,7 +267,7 @@ func TestGetAgreesWithItsSnapshot(t *testing.T) {
 		}
 	}
 	while(func() {
-		for round := range 200 {
+		for round := range 60 {
 			_ = c.Write(func(b *indexer.Batch[spot]) error {
 				for _, key := range keys {
 					if round%2 == 0 {

@@ -48,9 +48,9 @@
 // # Costs
 //
 // With n objects, m of them found, v distinct values of an index, and w keys in a
-// batch. No read allocates, but for the iterator itself (up to four small
-// allocations, whatever it yields; often none) and for index values that hold
-// pointers other than strings, which hashing moves to the heap.
+// batch. No read allocates, but for the iterator itself (two small allocations at
+// most, whatever it yields) and for index values that hold pointers other than
+// strings, which hashing moves to the heap.
 //
 //	Snapshot, Len               one atomic load
 //	Get, Item                   one hash probe, O(log₃₂ n) to follow; of an older

@@ -227,10 +227,10 @@ func (p *postings[T, K]) settle(items *vec[object.Item[T]]) (refused []*TakenErr
 		if !known {
 			holder = c.slot
 			l.slots.walk(func(slot uint32, _ struct{}) bool {
-				if !claimed[slot] {
+				if !claimed[slot] { // one at most
 					holder = slot
 				}
-				return claimed[slot]
+				return true
 			})
 			holders[l] = holder
 		}

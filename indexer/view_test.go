@@ -251,31 +251,19 @@ func TestNobodyWaits(t *testing.T) {
 }
 
 func TestX11_ReadsAllocateNothingPerObject(t *testing.T) {
-	most := map[string]float64{"All": 2, "Sorted": 2, "Prefix": 2, "Lookup": 4, "Values": 4} // closures
+	// The loops are called by hand: what the compiler makes of a range statement is
+	// the caller's, and differs from build to build.
+	visit := func(string, user) bool { return true }
+	count := func(string, int) bool { return true }
 	c := team(10_000)
 	for name, read := range map[string]func(){
-		"All": func() {
-			for range c.All() {
-			}
-		},
-		"Sorted": func() {
-			for range c.Sorted() {
-			}
-		},
-		"Prefix": func() {
-			for range c.Prefix("k0") {
-			}
-		},
-		"Lookup": func() {
-			for range byTeam.Lookup(c, "t") {
-			}
-		},
-		"Values": func() {
-			for range byMail.Values(c) {
-			}
-		},
+		"All":    func() { c.All()(visit) },
+		"Sorted": func() { c.Sorted()(visit) },
+		"Prefix": func() { c.Prefix("k0")(visit) },
+		"Lookup": func() { byTeam.Lookup(c, "t")(visit) },
+		"Values": func() { byMail.Values(c)(count) },
 	} {
-		require.LessOrEqual(t, testing.AllocsPerRun(5, read), most[name], name)
+		require.LessOrEqual(t, testing.AllocsPerRun(5, read), 2.0, name)
 	}
 	snap := c.Snapshot()
 	require.NoError(t, c.Put(userItem{Key: "k1", Object: user{Team: "t"}}))
