@@ -359,6 +359,28 @@ func TestG10_HandlerEndsItsGoroutine(t *testing.T) {
 	})
 }
 
+// An inline handler that ends its goroutine ends Run's. Nobody is left waiting.
+func TestG10_InlineHandlerEndsRun(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		src := newSource()
+		fill(src, 3)
+		inf := informer.New(src, nil)
+		inf.AddHandler(func(c informer.Change[*obj]) {
+			if c.Type == informer.Updated {
+				runtime.Goexit()
+			}
+		}, &informer.HandlerOptions{Inline: true})
+		other := inf.AddHandler(func(informer.Change[*obj]) {}, nil)
+		go inf.Run(t.Context())
+		settle()
+		go src.Put("k0000", "h")
+		if err := inf.WaitFor(t.Context(), "a", "none"); !errors.Is(err, informer.ErrStopped) {
+			t.Errorf("got %v", err)
+		}
+		<-other.Done()
+	})
+}
+
 func TestI06_I07_JoinAndLeave(t *testing.T) {
 	for _, inline := range []bool{false, true} {
 		t.Run(fmt.Sprintf("inline %v", inline), func(t *testing.T) {

@@ -33,8 +33,10 @@ type Informer[T any] struct {
 	stats    stats
 	// The writer's own, only used on the goroutine of Run: scratch space, and what
 	// the cache refused.
-	work plan[T]
-	held map[string]held[T]
+	work    plan[T]
+	inline  []*handler[T]
+	changes []Change[T]
+	held    map[string]held[T]
 
 	// mu makes one step of "the cache has it" and "every handler is told of it":
 	// the write of a batch with its pushes, and the snapshot of a handler that

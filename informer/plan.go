@@ -87,15 +87,13 @@ func (p *plan[T]) current(cache *indexer.Indexer[T], key string) (object.Item[T]
 
 // leave notes in which state the events so far leave a key.
 func (p *plan[T]) leave(item object.Item[T], live bool) {
-	if !p.multi {
-		p.finals = append(p.finals[:0], final[T]{item, live})
-		return
+	if p.multi {
+		if n, ok := p.at[item.Key]; ok {
+			p.finals[n] = final[T]{item, live}
+			return
+		}
+		p.at[item.Key] = len(p.finals)
 	}
-	if n, ok := p.at[item.Key]; ok {
-		p.finals[n] = final[T]{item, live}
-		return
-	}
-	p.at[item.Key] = len(p.finals)
 	p.finals = append(p.finals, final[T]{item, live})
 }
 

@@ -70,9 +70,13 @@ func (r *relist[T]) Commit(at reflector.Cursor) error {
 	for key := range i.held {
 		gone(key)
 	}
-	// What the cache refuses is compared with what was refused last, too: a good
-	// state that came back unchanged ends the refusal.
-	events = append(events, r.changed...)
+	if len(events) == 0 {
+		events = r.changed
+	} else {
+		events = append(events, r.changed...)
+	}
+	// A refused key that is back at the good state which the cache has kept did not
+	// count as changed. Told again, it is no change, but no longer refused.
 	for key := range i.held {
 		if at, named := r.named[key]; named && at == unchanged {
 			item, _ := i.cache.Item(key)

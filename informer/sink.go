@@ -113,13 +113,14 @@ func (i *Informer[T]) write(p *plan[T], s step) (out outcome[T], err error) {
 	for _, h := range i.handlers {
 		switch {
 		case h.inline && !h.catching:
-			out.inline = append(out.inline, h)
+			i.inline = append(i.inline, h)
 		case out.first:
 			i.startLocked(h, p.deltas)
 		case len(p.deltas) > 0:
 			h.push(p.deltas)
 		}
 	}
+	out.inline = i.inline
 	return out, nil
 }
 
@@ -142,10 +143,7 @@ func (i *Informer[T]) tell(out outcome[T], p *plan[T]) {
 	if len(out.inline) == 0 {
 		return
 	}
-	var changes []Change[T]
-	if len(p.deltas) > 0 {
-		changes = appendChanges(make([]Change[T], 0, len(p.deltas)), p.deltas)
-	}
+	changes := appendChanges(i.changes[:0], p.deltas)
 	for _, h := range out.inline {
 		if !out.first {
 			h.give(changes)
@@ -155,4 +153,11 @@ func (i *Informer[T]) tell(out outcome[T], p *plan[T]) {
 		h.give(changes)
 		h.sync()
 	}
+	// Keep the room, not what is in it; and not the room of a large batch.
+	clear(changes)
+	clear(i.inline)
+	if i.inline = i.inline[:0]; cap(changes) > maxScratch {
+		changes = nil
+	}
+	i.changes = changes
 }
