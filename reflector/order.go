@@ -46,7 +46,6 @@ func (c *cycle[T]) judge(at Cursor) (reset bool, err error) {
 		return true, nil
 	case earlier:
 	default:
-		c.lagging = time.Time{}
 		return false, nil
 	}
 	now := time.Now()

@@ -53,6 +53,7 @@ func TestPollKeepsTheSinkEqual(t *testing.T) {
 		p := &polled{items: items("a=1", "b=1")}
 		s := newSink(t)
 		r := start(t, reflector.Poll(p.strings, keyOf, nil), s, nil)
+		begun := time.Now()
 		after(0)
 		want(t, "holds", s.holds(), "a=a=1 b=b=1")
 		p.items = items("b=2", "c=1")
@@ -65,6 +66,7 @@ func TestPollKeepsTheSinkEqual(t *testing.T) {
 		want(t, "holds", s.holds(), "")
 		st := r.Status()
 		want(t, "state", st.State, reflector.Watching)
+		want(t, "since", st.Since, begun)
 		want(t, "watches", st.Watches, 1)
 		want(t, "lists of the reflector", st.Lists, 0)
 	})
