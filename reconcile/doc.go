@@ -38,11 +38,11 @@
 //	an error, when cut short      after a restart                         Interrupted
 //	  by the controller's stop
 //
-// In every row, whatever triggers the key makes it run at once. Done and Later set
-// the backoff back to its first step. Of several errors in one (errors.Join, or
-// more than one %w) a failure wins over a Later, the longest delay that any of
-// them names holds, one Permanent parks the whole, and it is a conflict only when
-// all of it is. [Decide] is this rule as a function.
+// In every row, whatever triggers the key afterwards makes it run at once, and what
+// is no failure sets the backoff back to its first step. Of several errors in one
+// (errors.Join, or more than one %w) a failure wins over a Later, the longest delay
+// that any of them names holds, one Permanent parks the whole, and it is a conflict
+// only when all of it is. [Decide] is this rule as a function.
 //
 // After a conflict that a tracked backend told the version of, the key is held for
 // at most a second until its cache has that version; after any other it waits for

@@ -46,8 +46,8 @@ type Decision struct {
 	Named bool
 	Delay time.Duration
 	// Failure says that the run counts as a failed attempt: the next one's backoff
-	// is longer. Every other outcome but Conflict sets the backoff back to its
-	// first step.
+	// is longer. Whatever is no failure sets the backoff back to its first step.
+	// Only the controller knows whether a Conflict is one: the second in a row is.
 	Failure bool
 }
 

@@ -128,6 +128,7 @@ func TestGrace(t *testing.T) {
 		begin := time.Now()
 		require.NoError(t, <-ended)
 		require.Equal(t, 30*time.Second, time.Since(begin))
+		require.Zero(t, in.Status().Handlers, "nothing of it stays with the informer")
 	})
 }
 
@@ -142,7 +143,7 @@ func TestStillRunningNamesKeys(t *testing.T) {
 			}
 			return nil
 		}
-		one := reconcile.New("one", informer.New(store(t, "b", "a", "c"), nil), ignore, &reconcile.Options{Logger: log.logger(0)})
+		one := reconcile.New("one", informer.New(store(t, "e", "b", "a", "c", "d"), nil), ignore, &reconcile.Options{Logger: log.logger(0)})
 		two := reconcile.New("two", informer.New(store(t, "z"), nil), ignore, nil)
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
@@ -155,8 +156,8 @@ func TestStillRunningNamesKeys(t *testing.T) {
 		require.Equal(t, 6*time.Second, time.Since(begin))
 		var still *reconcile.StillRunning
 		require.ErrorAs(t, err, &still)
-		require.Equal(t, map[string][]string{"one": {"a", "b"}, "two": {"z"}}, still.Keys)
-		require.EqualError(t, err, `reconcile: still running: one "a", "b"; two "z"`)
+		require.Equal(t, map[string][]string{"one": {"a", "b", "d", "e"}, "two": {"z"}}, still.Keys)
+		require.EqualError(t, err, `reconcile: still running: one "a", "b", "d", "e"; two "z"`)
 		require.Contains(t, log.String(), "still running")
 		require.Equal(t, reconcile.Stopped, one.Status().State)
 		close(gate) // for the bubble to end

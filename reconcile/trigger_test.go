@@ -175,6 +175,7 @@ func TestTriggerByHand(t *testing.T) {
 		runs.of("a")[0].Trigger("too late")
 		require.Len(t, runs.of("a"), 2)
 		require.Empty(t, c.Explain("a").Causes)
+		require.Zero(t, c.Status().Queue.Due, "and nothing gathers")
 	})
 }
 
