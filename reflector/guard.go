@@ -125,8 +125,7 @@ func (g *guard) watch(ctx context.Context, quit <-chan struct{}, end context.Can
 			settled = true
 			g.track.settled()
 		}
-		n := g.turns.Load()
-		busy := n%2 == 1
+		n, busy := g.turns.Load(), g.busy()
 		if p == streaming {
 			if a := g.advances.Load(); a != advances || busy {
 				advances, quiet = a, now
@@ -163,20 +162,32 @@ func (g *guard) judge(p phase, age, quiet time.Duration) error {
 	return nil
 }
 
+// busy: a batch is in our hands.
+func (g *guard) busy() bool { return g.turns.Load()%2 == 1 }
+
 // await shows a call into the source as stuck when it does not return within
-// stuckAfter of the end of ctx. The function that it gives is called when it has
-// returned.
-func (c *cycle[T]) await(ctx context.Context, call string) (returned func()) {
+// stuckAfter of the end of ctx. g, if any, tells when the source is waiting for
+// us and cannot return. The function that await gives is called when the call
+// has returned.
+func (c *cycle[T]) await(ctx context.Context, call string, g *guard) (returned func()) {
 	back, done := make(chan struct{}), make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
 		defer close(done)
 		told := time.Now()
 		t := time.NewTimer(stuckAfter)
 		defer t.Stop()
-		select {
-		case <-back:
-		case <-t.C:
-			c.track.stuck(told, call)
+		for {
+			select {
+			case <-back:
+				return
+			case <-t.C:
+			}
+			if g == nil || !g.busy() {
+				c.track.stuck(told, call)
+				return
+			}
+			told = time.Now()
+			t.Reset(stuckAfter)
 		}
 	})
 	return func() {

@@ -78,7 +78,7 @@ func (c *cycle[T]) answer() {
 // page is one call of List.
 func (c *cycle[T]) page(ctx context.Context, opts ListOptions) (Page[T], error) {
 	c.track.update(func(s *Status) { s.Lists++ })
-	returned := c.await(ctx, "List")
+	returned := c.await(ctx, "List", nil)
 	defer returned()
 	c.inside = "source List"
 	page, err := c.src.List(ctx, opts)

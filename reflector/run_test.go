@@ -154,6 +154,32 @@ func TestRule8_Stuck(t *testing.T) {
 	})
 }
 
+// A sink that takes its time is not the source's fault; what comes after it is.
+func TestRule8_SlowSinkIsNotStuck(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		gate := make(chan struct{})
+		defer close(gate)
+		src := &source{list: one("5")}
+		src.watch = func(_ context.Context, _ int, _ reflector.WatchOptions, yield yield) {
+			yield(batch{Cursor: "5"}, nil)
+			yield(live("6", "a=1"), nil)
+			<-gate
+		}
+		s := newSink(t)
+		s.onApply = func(batch) error { time.Sleep(time.Minute); return nil }
+		r := start(t, src, s, nil)
+		after(time.Second)
+		r.Relist("test")
+		after(58 * time.Second)
+		want(t, "state", r.Status().State, reflector.Watching)
+		after(12 * time.Second)
+		want(t, "state", r.Status().State, reflector.Stuck)
+		if d := time.Since(r.Status().Since); d > 15*time.Second {
+			t.Errorf("stuck for %v", d)
+		}
+	})
+}
+
 func TestRule8_StuckAtTheEnd(t *testing.T) {
 	for _, call := range []string{"List", "Watch"} {
 		t.Run(call, func(t *testing.T) {

@@ -80,7 +80,7 @@ func (s *session[T]) follow(ctx context.Context, opts WatchOptions) {
 	c.track.enter(Opening)
 	s.guard = newGuard(c.track, c.opts, c.powers.Progress)
 	defer s.guard.start(ctx, s.stop)()
-	defer c.await(ctx, "Watch")()
+	defer c.await(ctx, "Watch", s.guard)()
 	c.inside = "source Watch"
 	for b, err := range c.src.Watch(ctx, opts) {
 		if err != nil {
