@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"runtime"
 	"testing"
+	"time"
 
 	"github.com/homeostat/homeostat/deltafifo"
 	"github.com/homeostat/homeostat/object"
@@ -21,13 +22,6 @@ func manyItems(n int) []item {
 func TestG4_MemoryGoesBackAfterADrain(t *testing.T) {
 	const n = 100_000
 	items := manyItems(n)
-	heap := func() int64 {
-		runtime.GC()
-		runtime.GC()
-		var m runtime.MemStats
-		runtime.ReadMemStats(&m)
-		return int64(m.HeapAlloc)
-	}
 	deltas := make([]delta, n)
 	for i := range items {
 		deltas[i] = delta{Type: put, Item: items[i]}
@@ -104,29 +98,77 @@ func TestG4_AListWithoutChangesTakesNothing(t *testing.T) {
 	}
 }
 
-// Entries that are kept to be used again must not keep objects alive.
-func TestG4_NoObjectOutlivesItsHandOver(t *testing.T) {
+// Of what was handed over, and of what was merged away while its key still waits,
+// nothing is kept.
+func TestG4_NoObjectOutlivesItsUse(t *testing.T) {
 	type big struct{ _ [1 << 10]byte }
-	b := deltafifo.NewBuffer[*big](nil)
-	died := make(chan struct{}, 3)
-	func() {
-		for range 2 {
-			obj := &big{}
-			runtime.AddCleanup(obj, func(int) { died <- struct{}{} }, 0)
-			old := object.Item[*big]{Key: "a", Object: obj}
-			must(t, b.Push(deltafifo.Delta[*big]{Type: deltafifo.Delete, Item: old, Old: old, Had: true}))
-		}
+	died := make(chan struct{}, 4)
+	fresh := func(ty deltafifo.Type) deltafifo.Delta[*big] {
 		obj := &big{}
 		runtime.AddCleanup(obj, func(int) { died <- struct{}{} }, 0)
-		must(t, b.Push(deltafifo.Delta[*big]{Type: deltafifo.Put, Item: object.Item[*big]{Key: "a", Object: obj}}))
-		_, err := b.Pop(t.Context())
-		must(t, err)
-	}()
-	for range 3 {
-		runtime.GC()
-		<-died
+		it := object.Item[*big]{Key: "a", Object: obj}
+		return deltafifo.Delta[*big]{Type: ty, Item: it, Old: it, Had: true}
+	}
+	tests := map[string]struct {
+		use  func(b *deltafifo.Buffer[*big]) error
+		dies int
+	}{
+		"handed over": {func(b *deltafifo.Buffer[*big]) error {
+			if err := b.Push(fresh(deltafifo.Delete), fresh(deltafifo.Put)); err != nil {
+				return err
+			}
+			_, err := b.Pop(t.Context())
+			return err
+		}, 2},
+		"newer one put": {func(b *deltafifo.Buffer[*big]) error {
+			return b.Push(deltafifo.Delta[*big]{Type: put, Item: object.Item[*big]{Key: "a"}},
+				fresh(deltafifo.Put), deltafifo.Delta[*big]{Type: put, Item: object.Item[*big]{Key: "a"}})
+		}, 1},
+		"came and went behind a delete": {func(b *deltafifo.Buffer[*big]) error {
+			return b.Push(deltafifo.Delta[*big]{Type: del, Item: object.Item[*big]{Key: "a"}, Had: true},
+				fresh(deltafifo.Put), deltafifo.Delta[*big]{Type: del, Item: object.Item[*big]{Key: "a"}})
+		}, 1},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			b := deltafifo.NewBuffer[*big](nil)
+			must(t, tt.use(b))
+			for range tt.dies {
+				runtime.GC()
+				select {
+				case <-died:
+				case <-time.After(10 * time.Second):
+					t.Fatal("an object is kept")
+				}
+			}
+			runtime.KeepAlive(b)
+		})
+	}
+}
+
+// Also with KeepAll, where one key's deltas may be any number.
+func TestBuffer_KeepAllGivesBackToo(t *testing.T) {
+	const n = 100_000
+	b := deltafifo.NewBuffer[int](&deltafifo.Options{KeepAll: true})
+	before := heap()
+	for i := range n {
+		must(t, b.Push(added("a", i)))
+	}
+	full := heap() - before
+	_, err := b.Pop(t.Context())
+	must(t, err)
+	if kept := heap() - before; kept > full/20 {
+		t.Errorf("kept %d of %d bytes", kept, full)
 	}
 	runtime.KeepAlive(b)
+}
+
+func heap() int64 {
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
 }
 
 func TestFIFO_SteadyStateDoesNotAllocate(t *testing.T) {

@@ -164,6 +164,14 @@ func TestRules_WhatTheDeltasCarry(t *testing.T) {
 			had(del, state("y", 3), object.Watched),
 			[]delta{inferred(had(del, old, object.Watched))}},
 
+		{"a key that Old leaves out: another object", nil,
+			delta{Type: put, Item: state("y", 2), Had: true, Old: item{ID: "x"}, Cause: object.Relist},
+			[]delta{{Type: del, Item: item{Key: "a", ID: "x"}, Had: true, Old: item{ID: "x"}, Cause: object.Relist, Inferred: true},
+				fresh(state("y", 2), object.Relist)}},
+		{"a key that Old leaves out: a delete without state", nil,
+			delta{Type: del, Item: item{Key: "a"}, Had: true, Old: item{Version: "1"}, Cause: object.Watched},
+			[]delta{{Type: del, Item: item{Key: "a", Version: "1"}, Had: true, Old: item{Version: "1"}, Cause: object.Watched}}},
+
 		{"put on add: newest state, latest cause", []delta{fresh(state("x", 2), object.Initial)},
 			delta{Type: put, Item: state("x", 3), Had: true, Old: state("x", 2), Cause: object.Watched},
 			[]delta{fresh(state("x", 3), object.Watched)}},
