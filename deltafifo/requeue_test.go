@@ -2,6 +2,7 @@ package deltafifo_test
 
 import (
 	"errors"
+	"math"
 	"testing"
 
 	"github.com/homeostat/homeostat/deltafifo"
@@ -63,6 +64,33 @@ func TestD07_RequeueNeverOverSomethingNewer(t *testing.T) {
 		pop(f)
 		must(t, f.Requeue(ds...))
 		same(t, f.Stats().Keys, 0)
+	})
+	t.Run("deleted and handed over, of a zero object without version", func(t *testing.T) {
+		f := deltafifo.New[int](nil, nil)
+		must(t, f.Put([]item{{Key: "a"}}, object.Watched))
+		ds := pop(f)
+		must(t, f.Delete(item{Key: "a"}, object.Watched))
+		pop(f)
+		must(t, f.Requeue(ds...))
+		same(t, f.Stats().Keys, 0)
+	})
+	t.Run("where there are versions they tell, not the objects", func(t *testing.T) {
+		f := deltafifo.New[float64](nil, nil)
+		nan := object.Item[float64]{Key: "a", Version: "1", Object: math.NaN()}
+		must(t, f.Put([]object.Item[float64]{nan}, object.Watched))
+		ds, err := f.Pop(t.Context())
+		must(t, err)
+		must(t, f.Requeue(ds...))
+		same(t, f.Stats().Keys, 1)
+	})
+	t.Run("put back already", func(t *testing.T) {
+		f := holding(at("a", 1))
+		must(t, f.Put([]item{at("a", 2)}, object.Watched))
+		ds := pop(f)
+		must(t, f.Requeue(ds...))
+		must(t, f.Requeue(ds...))
+		same(t, f.Stats().Compacted, 0) // not merged with itself
+		same(t, drain(t, f), ds)
 	})
 	t.Run("a delete, there again and handed over", func(t *testing.T) {
 		f := holding(at("a", 1))
