@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/homeostat/homeostat/backend"
 	"github.com/homeostat/homeostat/object"
@@ -64,30 +65,38 @@ func (s *Store[T]) List(ctx context.Context, opts reflector.ListOptions) (reflec
 	return reflector.Page[T]{Items: items, Cursor: s.cursor(snap.rev)}, nil
 }
 
-// snapshot is one state, sorted by key. Lists and watches that begin at the same
-// revision share it.
+// snapshot is one state. Lists and watches that begin at the same revision share
+// it, and sort it once.
 type snapshot[T any] struct {
 	rev   int64
-	items []*object.Item[T]
+	items []*object.Item[T] // by key, once sorted was called
+	sort  sync.Once
 }
 
+func (s *snapshot[T]) sorted() *snapshot[T] {
+	s.sort.Do(func() {
+		slices.SortFunc(s.items, func(a, b *object.Item[T]) int { return cmp.Compare(a.Key, b.Key) })
+	})
+	return s
+}
+
+// current is the present state. A write, which takes the snapshot away, can't come
+// between its making and its keeping.
 func (s *Store[T]) current() *snapshot[T] {
 	if snap := s.snapshot.Load(); snap != nil {
-		return snap
+		return snap.sorted()
 	}
+	return s.taken().sorted()
+}
+
+func (s *Store[T]) taken() *snapshot[T] {
 	s.mu.RLock()
+	defer s.mu.RUnlock()
 	snap := &snapshot[T]{rev: s.rev, items: make([]*object.Item[T], 0, len(s.objects))}
 	for _, item := range s.objects {
 		snap.items = append(snap.items, item)
 	}
-	s.mu.RUnlock()
-	slices.SortFunc(snap.items, func(a, b *object.Item[T]) int { return cmp.Compare(a.Key, b.Key) })
-
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	if s.rev == snap.rev {
-		s.snapshot.Store(snap)
-	}
+	s.snapshot.Store(snap)
 	return snap
 }
 
@@ -126,7 +135,7 @@ func (s *Store[T]) position(c reflector.Cursor) (int64, error) {
 func (s *Store[T]) revision(c reflector.Cursor) (int64, bool) {
 	epoch, digits, _ := strings.Cut(string(c), ".")
 	rev, err := strconv.ParseInt(digits, 10, 64)
-	return rev, err == nil && rev >= 0 && epoch == s.epoch
+	return rev, err == nil && epoch == s.epoch
 }
 
 func (s *Store[T]) compare(a, b reflector.Cursor) int {

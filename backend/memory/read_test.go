@@ -2,6 +2,8 @@ package memory_test
 
 import (
 	"context"
+	"fmt"
+	"sync"
 	"testing"
 
 	"github.com/homeostat/homeostat/backend"
@@ -33,6 +35,40 @@ func TestListIsSortedAndOfOneState(t *testing.T) {
 	must(s.Delete(t.Context(), "b", object.Any))
 	require.Len(t, list(t, s).Items, 2, "no stale snapshot")
 	require.Len(t, p.Items, 3)
+}
+
+// A list has every write that returned before it began, whoever lists and writes
+// meanwhile.
+func TestListIsNeverOlderThanTheCall(t *testing.T) {
+	s := memory.New[pod](nil)
+	for i := range 200 {
+		must(s.Create(t.Context(), fmt.Sprint(i), pod{}))
+	}
+	p := s.Powers()
+	var listers sync.WaitGroup
+	stop := make(chan struct{})
+	for range 4 {
+		listers.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				head := must(p.Head(t.Context()))
+				if got := list(t, s).Cursor; p.Compare(got, head) < 0 {
+					t.Errorf("listed %s, was at %s before", got, head)
+					return
+				}
+			}
+		})
+	}
+	for i := range 200 {
+		must(s.Update(t.Context(), item{Key: "7", Version: object.Any, Object: pod{N: i}}))
+		list(t, s)
+	}
+	close(stop)
+	listers.Wait()
 }
 
 func TestListOptions(t *testing.T) {
