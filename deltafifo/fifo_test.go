@@ -435,6 +435,9 @@ func TestFIFO_Closed(t *testing.T) {
 		}
 	}
 	same(t, f.Stats().Keys, 0)
+	if keys, entries, held := f.Room(); keys+entries+held != 0 {
+		t.Errorf("closed, it keeps room for %d keys, %d entries, %d held", keys, entries, held)
+	}
 }
 
 // Each kind of push wakes a consumer.

@@ -196,6 +196,16 @@ func TestFIFO_RequeueOfNonsense(t *testing.T) {
 	same(t, f.Stats().Keys, 0)
 }
 
+func TestFIFO_RequeueWithAnOldThatHasNoKey(t *testing.T) {
+	f := holding(at("a", 1))
+	old := at("a", 1)
+	old.Key = ""
+	must(t, f.Requeue(delta{Type: sync, Item: at("a", 1), Had: true, Old: old}))
+	drain(t, f)
+	must(t, f.Resync())
+	same(t, keysOf(drain(t, f)), []string{"a sync"})
+}
+
 func TestFIFO_RequeueWithKeepAll(t *testing.T) {
 	f := deltafifo.New[int](nil, &deltafifo.Options{KeepAll: true})
 	must(t, putA(1)(f))
