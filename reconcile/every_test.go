@@ -117,3 +117,15 @@ func TestNextPhase(t *testing.T) {
 		require.Equal(t, a.want, reconcile.NextPhase(a.elapsed, a.phase, a.every), "%+v", a)
 	}
 }
+
+// A look that something else came before is no cause.
+func TestEveryIsNoCauseBeforeItsTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var runs ran
+		c := reconcile.New("c", informer.New(store(t, "a"), nil), runs.wrap(nil), &reconcile.Options{Every: time.Hour})
+		launch(t, &reconcile.Group{}, c)
+		c.Trigger("a", "by hand")
+		synctest.Wait()
+		require.Equal(t, []string{"trigger by hand ×1"}, reasons(runs.of("a")[1]))
+	})
+}
