@@ -107,7 +107,7 @@ func (i *Informer[T]) settle(events []reflector.Event[T], at reflector.Cursor, s
 	met, open := collect(&i.barriers, events, at, seq)
 	reached, at := i.barriers.position()
 	for _, b := range open {
-		if seq > 0 && i.holds(b) || i.isReached(reached, at, b.version) {
+		if i.isReached(reached, at, b.version) {
 			met = append(met, b)
 		}
 	}

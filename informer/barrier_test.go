@@ -320,6 +320,59 @@ func TestG7_BarriersShareAList(t *testing.T) {
 	})
 }
 
+// Who waits after a list was asked for and applied asks for another.
+func TestG7_OneListAfterTheOther(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		src := newSource()
+		inf := started(t, src)
+		for n := range 3 {
+			if d := <-wait(t, inf, "a", ""); d > 3*time.Second || src.Lists() != n+2 {
+				t.Errorf("open after %v and %d lists", d, src.Lists())
+			}
+		}
+	})
+}
+
+// The position that Reached is asked about is the last one that was told: a batch
+// without one leaves it, a full state without one ends it.
+func TestG7_PositionOfTheCache(t *testing.T) {
+	src := newSource()
+	src.powers.Reached = reaches
+	inf := informer.New(src, nil)
+	sink := informer.SinkOf(inf)
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	commit := func(at reflector.Cursor) {
+		if err := sink.Begin(object.Relist).Commit(at); err != nil {
+			t.Fatal(err)
+		}
+	}
+	apply := func(at reflector.Cursor) {
+		b := reflector.Delete[*obj]("x", at)
+		if err := sink.Apply(b, object.Watched); err != nil {
+			t.Fatal(err)
+		}
+	}
+	expect := func(when string, v object.Version, want bool) {
+		t.Helper()
+		if err := inf.WaitFor(ended, "a", v); (err == nil) != want {
+			t.Errorf("%s: version %s: %v", when, v, err)
+		}
+	}
+	expect("before the first", "100", false)
+	commit("5")
+	expect("full state at 5", "500", true)
+	expect("full state at 5", "600", false)
+	apply("6")
+	expect("batch at 6", "600", true)
+	apply("")
+	expect("batch at no position", "600", true)
+	expect("batch at no position", "700", false)
+	expect("no version", "", false)
+	commit("")
+	expect("full state at no position", "100", false)
+}
+
 // When the list fails, the barrier waits for one that does not.
 func TestG7_ListFails(t *testing.T) {
 	bubble(t, func(t *testing.T) {

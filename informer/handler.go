@@ -42,6 +42,7 @@ func (h *handler[T]) run() {
 		// The handler ended this goroutine (runtime.Goexit, a test's FailNow): it
 		// will not be called again, so let it be seen.
 		if !returned {
+			h.busy.Store(0)
 			h.log.Error("handler ended its goroutine; its subscription is cancelled",
 				"informer", h.inf.name, "handler", h.name)
 			h.Cancel()

@@ -902,6 +902,38 @@ func TestLag(t *testing.T) {
 	})
 }
 
+// What a handler has not begun with goes on being compacted: it takes one key at a
+// time, also after a key of two deltas.
+func TestG4_OneKeyAtATime(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		src := newSource()
+		src.Put("a", "g")
+		inf := informer.New(src, nil)
+		release := make(chan struct{})
+		r := newReplay("r")
+		sub := inf.AddHandler(func(c informer.Change[*obj]) { r.on(c); <-release }, nil)
+		run(t, inf)
+		settle()
+		src.tx(func() { src.del("a"); src.put("a", "again") })
+		for _, key := range []string{"b", "c", "d"} {
+			src.Put(key, "g")
+		}
+		settle()
+		var pending []int
+		for range 6 {
+			n, _ := sub.Lag()
+			pending = append(pending, n)
+			release <- struct{}{}
+			settle()
+		}
+		// The first, then a's two, then b, c, d.
+		if got := fmt.Sprint(pending); got != "[4 3 3 2 1 0]" {
+			t.Errorf("pending: %s", got)
+		}
+		r.verify(t, src.state())
+	})
+}
+
 func TestDefaultNames(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		inf := informer.New(newSource(), nil)
