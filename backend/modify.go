@@ -71,8 +71,8 @@ func change[T any](ctx context.Context, b Backend[T], key string, f func(T) (T, 
 		switch {
 		case err == nil:
 			return item, nil
-		case found && errors.Is(err, ErrConflict):
-		case found && create && errors.Is(err, ErrNotFound):
+		case errors.Is(err, ErrConflict):
+		case found && errors.Is(err, ErrNotFound): // deleted since
 		case !found && errors.Is(err, ErrExists):
 		default:
 			return none, err

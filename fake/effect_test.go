@@ -321,6 +321,71 @@ func TestDuplicateOfAStreamedList(t *testing.T) {
 	})
 }
 
+func TestFaultsStopWithTheContext(t *testing.T) {
+	b := fake.New[pod](plan(fake.Fault{Do: fake.Duplicate}))
+	feed(b, 1, 3)
+	start := at(must(b.List(t.Context(), listAll)).Cursor, 0)
+	for stop := 1; stop < 6; stop++ {
+		ctx, cancel := context.WithCancel(t.Context())
+		n := 0
+		for range b.Watch(ctx, reflector.WatchOptions{After: start}) {
+			if n++; n == stop {
+				cancel()
+			}
+		}
+		cancel()
+		require.Equal(t, stop, n)
+	}
+	require.Zero(t, b.OpenWatches())
+}
+
+// A fault with Call is for the n-th call under its own plan.
+func TestPlanThatChangesUnderAnOpeningWatch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cut := plan(fake.Fault{Do: fake.Cut, Call: 1})
+		b := fake.New[pod](cut)
+		feed(b, 1, 3)
+		start := at(must(b.List(t.Context(), listAll)).Cursor, 0)
+		b.Intercept(fake.Watch, func(context.Context, string) error {
+			b.SetPlan(cut)
+			b.Intercept(fake.Watch, nil)
+			return nil
+		})
+		for i, want := range []int{4, 1, 4} {
+			got, err := told(t, b, reflector.WatchOptions{After: start})
+			require.NoError(t, err)
+			require.Len(t, got, want, i)
+		}
+	})
+}
+
+func TestLogOfAWatch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := fake.New[pod](plan(
+			fake.Fault{On: fake.Watch, Do: fake.Delay, For: time.Second / 2, Call: 1},
+			fake.Fault{Do: fake.Cut, Call: 2}))
+		for i := range 600 {
+			must(b.Create(t.Context(), string(rune(i+256)), pod{}))
+		}
+		head := must(b.List(t.Context(), listAll)).Cursor
+		b.Compact()
+		_, err := told(t, b, reflector.WatchOptions{After: at(head, 5)})
+		require.ErrorIs(t, err, reflector.ErrExpired)
+		got, err := told(t, b, reflector.WatchOptions{After: at(head, 7), Initial: true})
+		require.NoError(t, err)
+		require.Len(t, got, 1, "cut in the middle of a list")
+		log := b.Log()[601:]
+		require.Len(t, log, 4)
+		log[1].Err = nil
+		require.Equal(t, []fake.Call{
+			{Op: fake.Watch, N: 1, Revision: 5, Fault: fake.Delay},
+			{Op: fake.Watch, N: 1, Revision: 5}, // expired
+			{Op: fake.Watch, N: 2, Revision: 7},
+			{Op: fake.Watch, N: 2, Revision: 7, Fault: fake.Cut},
+		}, log)
+	})
+}
+
 func TestFaultsStopWithTheConsumer(t *testing.T) {
 	b := fake.New[pod](plan(fake.Fault{Do: fake.Duplicate}, fake.Fault{Do: fake.Cut, Err: fake.ErrFault, OneIn: 2}))
 	feed(b, 1, 9)

@@ -24,7 +24,7 @@ func TestSeed(t *testing.T) {
 	b := fake.New(plan(fake.Fault{On: fake.Writes, Do: fake.Fail}),
 		item{Key: "b", Version: "77", ID: "mine", Object: pod{N: 1}},
 		item{Key: "a", Object: pod{N: 2}},
-		item{Key: "b", Object: pod{N: 3}})
+		item{Key: "b", Version: "1", ID: "mine", Object: pod{N: 3}})
 	got := must(b.List(t.Context(), listAll)).Items
 	require.Len(t, got, 2)
 	require.Equal(t, item{Key: "a", Version: "2", ID: got[0].ID, Object: pod{N: 2}}, got[0])
@@ -83,6 +83,18 @@ func TestInterceptComesBeforeFaults(t *testing.T) {
 	_, err := b.Get(t.Context(), "a")
 	require.ErrorIs(t, err, fake.ErrFault)
 	require.Equal(t, 1, n)
+}
+
+func TestLogLeavesOutWhatIsOnItsWay(t *testing.T) {
+	b := fake.New(fake.Plan{}, item{Key: "a"})
+	must(b.Get(t.Context(), "a"))
+	b.Intercept(fake.Delete, func(context.Context, string) error {
+		require.Equal(t, []string{`get #1 "a" at 1`}, lines(b))
+		require.Equal(t, 1, b.Calls(fake.Delete), "though it is counted")
+		return nil
+	})
+	must(b.Delete(t.Context(), "a", object.Any))
+	require.Len(t, b.Log(), 2)
 }
 
 // F10: fields that the server sets are in what is answered and stored.

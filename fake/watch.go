@@ -43,7 +43,7 @@ func (b *Backend[T]) tell(ctx context.Context, c *call, opts reflector.WatchOpti
 			yield(batch, err)
 			return
 		}
-		if ctx.Err() != nil || !yield(batch, nil) {
+		if !yield(batch, nil) {
 			return
 		}
 		k++
