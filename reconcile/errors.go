@@ -35,7 +35,7 @@ var (
 type PanicError struct {
 	Where string
 	Value any
-	Stack []byte // at most 16 KiB of it
+	Stack []byte
 }
 
 // Error names what panicked and with what, in one line without the stack.

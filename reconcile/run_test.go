@@ -193,27 +193,6 @@ func TestC08_APanicIsOneKeysFailure(t *testing.T) {
 	})
 }
 
-// Of a deep stack the end is kept, where it panicked.
-func TestStacksAreBounded(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var deep func(n int) error
-		deep = func(n int) error {
-			if n == 0 {
-				panic("at the bottom")
-			}
-			return deep(n - 1)
-		}
-		c := reconcile.New("c", informer.New(store(t, "a"), nil), func(context.Context, reconcile.Request[thing]) error {
-			return deep(500)
-		}, nil)
-		launch(t, &reconcile.Group{}, c)
-		var panicked *reconcile.PanicError
-		require.ErrorAs(t, c.Explain("a").Runs[0].Err, &panicked)
-		require.NotEmpty(t, panicked.Stack)
-		require.LessOrEqual(t, len(panicked.Stack), 16<<10)
-	})
-}
-
 // runtime.Goexit, as by a test's FailNow, ends a goroutine that cannot be kept.
 func TestGoexitCostsNoWorker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

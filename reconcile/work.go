@@ -61,13 +61,10 @@ func (c *Controller[T]) where(key string) string {
 	return fmt.Sprintf("controller %q, key %q", c.name, key)
 }
 
-// maxStack is how much of a panic's stack is kept.
-const maxStack = 16 << 10
-
-// caught makes a *PanicError of what recover gave.
+// caught makes a *PanicError of what recover gave. (Of a stack of more than a
+// hundred frames the runtime leaves out the middle.)
 func caught(where string, v any) *PanicError {
-	stack := debug.Stack()
-	return &PanicError{Where: where, Value: v, Stack: slices.Clone(stack[:min(len(stack), maxStack)])}
+	return &PanicError{Where: where, Value: v, Stack: debug.Stack()}
 }
 
 // begin takes what is known of the key into its run.
