@@ -39,9 +39,13 @@ func TestBudgetKeepsKeysInTheQueue(t *testing.T) {
 		require.Equal(t, "c", <-got, "the first when the turn comes")
 		pass(time.Second)
 		require.Equal(t, "d", <-got)
-		// Nobody holds a turn in advance: the two cancelled and idle seconds gave
-		// back one, which is the burst.
-		pass(10 * time.Second)
+		// Nobody waits for a turn, or holds one, without a key for it: the second
+		// that passed unused is there.
+		pass(1500 * time.Millisecond)
+		q.Add("x")
+		synctest.Wait()
+		require.Equal(t, "x", <-got)
+		pass(8500 * time.Millisecond)
 		q.Add("e", "f")
 		synctest.Wait()
 		require.Equal(t, "e", <-got)

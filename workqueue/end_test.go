@@ -318,6 +318,18 @@ func TestNoWakeUpIsLost(t *testing.T) {
 				synctest.Wait()
 				first, second := <-got, <-got
 				require.True(t, (first == nil) != (second == nil), fmt.Sprint(first, second))
+
+				// Nothing is left of the signal for those who wait next.
+				for range 2 {
+					go take(t.Context())
+				}
+				synctest.Wait()
+				require.Equal(t, 2, q.Retained().Waiting)
+				q.Add(2)
+				q.Add(3)
+				synctest.Wait()
+				require.Zero(t, q.Len())
+				require.Zero(t, q.Retained().Waiting)
 			})
 		}
 	}

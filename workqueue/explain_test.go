@@ -131,8 +131,17 @@ func TestSinceIsAtMostASecondEarly(t *testing.T) {
 		q.Add(-1) // after a time without any the clock is read
 		e, _ := q.Explain(-1)
 		require.Equal(t, time.Now().Truncate(100*time.Millisecond), e.Since)
+
+		// While it drains no timer runs, so the clock is read each time.
+		_, err := q.Drain(endedContext(t, nil))
+		require.Error(t, err)
+		for range 3 {
+			pass(time.Hour)
+			key := get(t, q)
+			e, _ := q.Explain(key)
+			require.Equal(t, time.Now().Truncate(100*time.Millisecond), e.Since)
+		}
 		q.Abort()
-		require.Equal(t, 0, int(q.Stats().Refused))
 	})
 }
 

@@ -19,6 +19,13 @@ func (q *Queue[K]) Retained() Retained {
 	return Retained{len(q.entries), q.freeSize, mores, cap(q.planned.slots), q.peak, len(q.idle), len(q.waiters)}
 }
 
+// Ticks says whether the timer is set, and stops it.
+func (q *Queue[K]) Ticks() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.timer != nil && q.timer.Stop()
+}
+
 const (
 	Keep     = keep
 	KeepMore = keepMore

@@ -289,13 +289,40 @@ func TestQ06_OneTimer(t *testing.T) {
 	})
 }
 
-func TestQ06_AbortStopsTheTimer(t *testing.T) {
+func TestQ06_BothEndsStopTheTimer(t *testing.T) {
+	for name, end := range map[string]func(t *testing.T, q *workqueue.Queue[int]){
+		"Abort":   func(_ *testing.T, q *workqueue.Queue[int]) { q.Abort() },
+		"Drain":   func(t *testing.T, q *workqueue.Queue[int]) { q.Drain(t.Context()) },
+		"neither": func(*testing.T, *workqueue.Queue[int]) {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				q := workqueue.New[int](nil)
+				q.AddAfter(1, time.Hour)
+				end(t, q)
+				require.Equal(t, name == "neither", q.Ticks())
+				pass(2 * time.Hour)
+				require.Equal(t, workqueue.Delayed, state(q, 1))
+				q.Abort()
+			})
+		})
+	}
+}
+
+// A queue that only has keys in work, or none, does not tick.
+func TestQ06_AnIdleQueueDoesNotTick(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := workqueue.New[int](nil)
-		q.AddAfter(1, time.Hour)
+		q.Add(1, 2)
+		get(t, q)
+		pass(2 * time.Second)
+		require.False(t, q.Ticks())
+		q.AddAfter(3, time.Minute)
+		pass(time.Minute)
+		require.Equal(t, 2, q.Len())
+		pass(2 * time.Second)
+		require.False(t, q.Ticks())
 		q.Abort()
-		pass(2 * time.Hour)
-		require.Equal(t, workqueue.Delayed, state(q, 1))
 	})
 }
 
