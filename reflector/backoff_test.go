@@ -110,6 +110,21 @@ func TestR04_R24_LongSessionEndsTheRow(t *testing.T) {
 	}
 }
 
+// A minute is a minute, whenever the clock is looked at.
+func TestR04_ALifeOfAMinute(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		src := &source{powers: powers{ResumeProven: true}, list: one("10")}
+		src.watch = script(fails(errBoom), fails(errBoom), func(ctx context.Context, o reflector.WatchOptions, yield yield) {
+			yield(batch{Cursor: o.After}, nil)
+			nap(ctx, time.Minute)
+			yield(batch{}, errBoom)
+		}, stay)
+		start(t, src, newSink(t), &reflector.Options{Backoff: exact})
+		after(2 * time.Minute)
+		wantAll(t, "gaps", src.gaps(), 0, time.Second, 2*time.Second, 61*time.Second)
+	})
+}
+
 // R24: list and watch share one backoff: lists that work do not reset what
 // watches earned.
 func TestR24_OneBackoffForTheCycle(t *testing.T) {
@@ -199,6 +214,18 @@ func TestRule10_After(t *testing.T) {
 			})
 		})
 	}
+	t.Run("no Relist cuts it short", func(t *testing.T) {
+		bubble(t, func(t *testing.T) {
+			src := &source{watch: idle, list: func(context.Context, int, reflector.ListOptions) (page, error) {
+				return page{}, retry.After(errBoom, 20*time.Second)
+			}}
+			r := start(t, src, newSink(t), &reflector.Options{Backoff: retry.Backoff{Base: time.Minute, NoJitter: true}})
+			after(time.Second)
+			r.Relist("only what comes after it")
+			after(time.Minute)
+			wantAll(t, "gaps", src.gaps(), 20*time.Second)
+		})
+	})
 	t.Run("shorter than the backoff", func(t *testing.T) {
 		bubble(t, func(t *testing.T) {
 			src := &source{list: func(context.Context, int, reflector.ListOptions) (page, error) {

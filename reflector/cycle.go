@@ -67,7 +67,7 @@ func (c *cycle[T]) run(ctx context.Context) error {
 		}
 		// Only what is said again and again, and nothing else, is insisting: not
 		// one old answer before an outage and one after it.
-		if _, lags := errors.AsType[*lagError](e.err); !lags && !e.ours {
+		if _, lags := errors.AsType[*lagError](e.err); !lags {
 			c.lagging = time.Time{}
 		}
 		c.rest(ctx, e)

@@ -44,8 +44,8 @@ func (c *cycle[T]) list(ctx context.Context) (h *held[T], err error) {
 			err = l.add(page)
 		case l.pages > 0 && errors.Is(err, ErrExpired):
 			c.tokens++
-		case l.pages == 0 && errors.Is(err, ErrNotModified):
-			if c.whole {
+		case errors.Is(err, ErrNotModified):
+			if c.whole { // not any more after a first page
 				c.full = false // the sink has it
 				return nil, nil
 			}
@@ -111,7 +111,7 @@ func (l *listing[T]) add(page Page[T]) error {
 		}
 		l.first, l.last = page.Cursor, page.Cursor
 		l.hold = l.hold || page.Next != "" && !c.powers.SnapshotPages
-		l.hold = l.hold && c.powers.Compare != nil && page.Cursor != ""
+		l.hold = l.hold && c.powers.Compare != nil
 	} else if err := l.compare(page.Cursor); err != nil {
 		return err
 	}

@@ -146,6 +146,22 @@ func TestExpiringTokensEndInOnePage(t *testing.T) {
 	})
 }
 
+// That a first page is refused says nothing about tokens.
+func TestExpiredFirstPageKeepsPages(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		src := &source{watch: idle, powers: powers{Paged: true, SnapshotPages: true}}
+		src.list = func(ctx context.Context, n int, o reflector.ListOptions) (page, error) {
+			if n < 4 {
+				return page{}, reflector.ErrExpired
+			}
+			return one("5")(ctx, n, o)
+		}
+		start(t, src, newSink(t), &reflector.Options{Backoff: exact})
+		after(10 * time.Second)
+		want(t, "limit", src.lists[3].Limit, 500)
+	})
+}
+
 func TestPageThatFollowsItself(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		src := &source{watch: idle, powers: powers{SnapshotPages: true}}
@@ -208,6 +224,16 @@ func TestRule5_PagesOfDifferentStates(t *testing.T) {
 				want(t, "torn", r.Status().Torn, false)
 				want(t, "failures", r.Status().Failures, 0)
 				want(t, "state", r.Status().State, reflector.Watching)
+				if !c.snap {
+					return
+				}
+				// It was a surprise, not the rule: the next list goes page by page.
+				var sizes []int
+				s.onStage = func(items []item) error { sizes = append(sizes, len(items)); return nil }
+				src.list = pages(page{Items: items("a=1", "b=1"), Cursor: "e/20"}, page{Items: items("c=1"), Cursor: "e/20"})
+				r.Relist("test")
+				after(0)
+				wantAll(t, "staged", sizes, 2, 1)
 			})
 		})
 	}
@@ -222,6 +248,23 @@ func TestRule5_PagesOfOneStateAreShownAtOnce(t *testing.T) {
 		after(0)
 		wantAll(t, "shown", s.shown(), "commit a=1 b=1 @e/10")
 		want(t, "torn", r.Status().Torn, false)
+	})
+}
+
+// A list in one page is held back by nothing.
+func TestRule5_OnePageIsNotHeld(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		var kv []string
+		for i := range 600 {
+			kv = append(kv, fmt.Sprintf("k%d=1", i))
+		}
+		src := &source{powers: powers{Paged: true, Compare: compare}, list: one("e/5", kv...), watch: idle}
+		s := newSink(t)
+		var sizes []int
+		s.onStage = func(items []item) error { sizes = append(sizes, len(items)); return nil }
+		start(t, src, s, nil)
+		after(0)
+		wantAll(t, "staged", sizes, 600)
 	})
 }
 
@@ -433,6 +476,21 @@ func TestListNotModified(t *testing.T) {
 		want(t, "state", r.Status().State, reflector.Watching)
 		wantAll(t, "nothing is shown anew", s.shown(), "commit a=1 @5")
 		wantAll(t, "watches", src.afters(), "5", "5")
+		// A list that the sink refused is not "as it was" for the sink.
+		src.mu.Lock()
+		src.lists = nil
+		src.mu.Unlock()
+		fail = errBoom
+		r.Relist("test")
+		after(time.Second / 2)
+		fail = nil
+		after(time.Second)
+		wantErr(t, "err", r.Status().Err, reflector.ErrNotModified)
+		src.mu.Lock()
+		src.lists = nil
+		src.mu.Unlock()
+		after(time.Second)
+		wantAll(t, "shown", s.shown(), "commit a=1 @5", "commit a=1 @5")
 		// Once the watch changed the sink, "as it was" is not enough.
 		next <- live("6", "b=6")
 		r.Relist("test")

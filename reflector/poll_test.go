@@ -15,12 +15,16 @@ import (
 type polled struct {
 	items []item
 	err   error
+	boom  bool
 	at    []time.Time
 }
 
 func (p *polled) list(context.Context) ([]item, error) {
 	meet()
 	p.at = append(p.at, time.Now())
+	if p.boom {
+		panic("kaboom")
+	}
 	return p.items, p.err
 }
 
@@ -258,6 +262,10 @@ func TestPollNotModifiedAfterAListThatWasLost(t *testing.T) {
 		{"duplicate key", func(p *polled, _ *sink) func() {
 			p.items = items("a=1", "a=1")
 			return func() {}
+		}},
+		{"panic of the list function", func(p *polled, _ *sink) func() {
+			p.boom = true
+			return func() { p.boom = false }
 		}},
 		{"empty key", func(p *polled, _ *sink) func() {
 			p.items = items("=1")

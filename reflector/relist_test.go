@@ -98,6 +98,24 @@ func TestRelistDuringAList(t *testing.T) {
 	})
 }
 
+// The watch that would owe another full state is not even opened.
+func TestRelistDuringAListWithoutPositions(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		src := &source{watch: idle}
+		src.list = func(ctx context.Context, n int, o reflector.ListOptions) (page, error) {
+			nap(ctx, 10*time.Second)
+			return one("", "a=1")(ctx, n, o)
+		}
+		r := start(t, src, newSink(t), nil)
+		after(time.Second)
+		r.Relist("test")
+		after(10 * time.Second)
+		lists, watches := src.calls()
+		want(t, "lists", lists, 2)
+		want(t, "watches", watches, 0)
+	})
+}
+
 func TestRelistDuringAStreamedState(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		src := &source{powers: powers{Initial: true}}

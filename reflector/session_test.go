@@ -192,11 +192,12 @@ func TestG2_ChangesWithoutAPositionAreNotResumed(t *testing.T) {
 			ends(errBoom, live("", "a=11")),
 			ends(errBoom, live("", "a=11"), batch{Cursor: "12"}), // a bookmark after them
 			ends(errBoom, live("", "a=13"), live("14", "a=14")),
+			ends(errBoom, live("", "a=15"), whole("20", "a=20")),
 			stay)
 		s := newSink(t)
 		start(t, src, s, &reflector.Options{Backoff: exact})
 		after(time.Minute)
-		wantAll(t, "watches", src.afters(), "10", "10", "12", "14")
+		wantAll(t, "watches", src.afters(), "10", "10", "12", "14", "20")
 		want(t, "lists", len(src.lists), 2)
 	})
 }

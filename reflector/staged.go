@@ -68,7 +68,6 @@ func (s *staged[T]) flush() error {
 		return nil
 	}
 	err := s.stage(s.items)
-	clear(s.items)
 	s.items = s.items[:0]
 	return err
 }
