@@ -153,6 +153,15 @@ func NewPoints() *Points {
 func (p *Points) Insert(hash, slot uint32) { p.p.insert(hash, slot) }
 func (p *Points) Remove(hash, slot uint32) { p.p.remove(hash, slot) }
 func (p *Points) Cells() int               { return len(p.p.table.Load().cells) }
+func (p *Points) Empty() (n int) {
+	for i := range p.p.table.Load().cells {
+		if p.p.table.Load().cells[i].Load() == 0 {
+			n++
+		}
+	}
+	return n
+}
+func (p *Points) Table() any { return p.p.table.Load() }
 func (p *Points) Probe(hash uint32) (slots []uint32) {
 	t, step := p.p.table.Load(), uint32(0)
 	for {
