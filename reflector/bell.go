@@ -8,7 +8,7 @@ type bell struct {
 	mu     sync.Mutex
 	rang   bool
 	reason string
-	end    func() // ends what a ring may end; nil when there is nothing
+	end    func() // ends what a ring may end; does nothing once that has ended
 }
 
 func (b *bell) ring(reason string) {
@@ -34,12 +34,6 @@ func (b *bell) arm(end func()) bool {
 	}
 	b.end = end
 	return true
-}
-
-func (b *bell) disarm() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.end = nil
 }
 
 func (b *bell) ringing() bool {

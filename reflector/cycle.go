@@ -146,7 +146,6 @@ func (c *cycle[T]) rest(ctx context.Context, e end) {
 	defer cancel()
 	if c.bell.arm(cancel) {
 		sleep(ctx, delay-asked)
-		c.bell.disarm()
 	}
 }
 

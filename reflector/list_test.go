@@ -298,6 +298,7 @@ func TestRule5_WeakerPromiseIsTold(t *testing.T) {
 				r.Relist("test")
 				after(2 * time.Minute)
 				want(t, "torn", r.Status().Torn, false)
+				want(t, "fallback", r.Status().Fallback, nil)
 			})
 		})
 	}

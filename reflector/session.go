@@ -48,7 +48,6 @@ func (c *cycle[T]) session(ctx context.Context, opts WatchOptions, h *held[T]) e
 	if !s.pending() && !s.arm() {
 		return end{ours: true}
 	}
-	defer c.bell.disarm()
 	if s.into == nil {
 		if opts.Initial {
 			c.answer()
@@ -113,9 +112,8 @@ func (s *session[T]) ended(ctx context.Context, opts WatchOptions) (e end) {
 	miss, missed := errors.AsType[*missError](cause)
 	switch {
 	case s.verdict != nil:
-		e.err, c.whole = s.verdict, false
-		c.full = true
-	case cause != nil && !moot:
+		e.err, c.full = s.verdict, true
+	case cause != nil:
 		e.err = cause
 		e.ours = errors.Is(cause, errSession) || errors.Is(cause, errRelist)
 		if missed {

@@ -621,6 +621,23 @@ func TestR13_R14_SilenceIsDeath(t *testing.T) {
 	})
 }
 
+// Silence after the full state is no reason to list what can be streamed.
+func TestR20_LaterSilenceIsNoFallback(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		src := &source{powers: powers{Initial: true, Progress: true}}
+		src.watch = func(ctx context.Context, _ int, _ reflector.WatchOptions, yield yield) {
+			if yield(whole("5", "a=1"), nil) {
+				<-ctx.Done()
+			}
+		}
+		r := start(t, src, newSink(t), &reflector.Options{Backoff: exact})
+		after(40 * time.Second)
+		want(t, "missed", r.Status().Missed, 1)
+		want(t, "fallback", r.Status().Fallback, nil)
+		want(t, "watches", len(src.watches), 2)
+	})
+}
+
 // Time that the sink takes is not the source's silence.
 func TestSlowSinkIsNoSilence(t *testing.T) {
 	bubble(t, func(t *testing.T) {
