@@ -270,7 +270,7 @@ func TestGetAgreesWithItsSnapshot(t *testing.T) {
 		}
 	}
 	while(func() {
-		for round := range 100 {
+		for round := range 40 {
 			_ = c.Write(func(b *indexer.Batch[spot]) error {
 				for _, key := range keys {
 					if round%2 == 0 {
