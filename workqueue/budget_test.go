@@ -109,6 +109,29 @@ func TestBudgetWaitEnds(t *testing.T) {
 	})
 }
 
+// The key for which a turn was awaited may be gone when it comes.
+func TestBudgetTurnWithoutKey(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		budget := retry.NewBudget(0, 0)
+		q := workqueue.New(&workqueue.Options[string]{Budget: budget})
+		q.Add("gone")
+		budget.Pause(time.Second)
+		got := make(chan string, 1)
+		go func() {
+			key, _ := q.Get(t.Context())
+			got <- key
+		}()
+		synctest.Wait()
+		q.Cancel("gone")
+		pass(time.Minute)
+		require.Empty(t, got)
+		q.Add("here")
+		synctest.Wait()
+		require.Equal(t, "here", <-got)
+		q.Abort()
+	})
+}
+
 func TestPauseHoldsTheQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		budget := retry.NewBudget(0, 0)

@@ -305,10 +305,14 @@ func TestNoWakeUpIsLost(t *testing.T) {
 				synctest.Wait()
 				go take(ctx) // woken first
 				synctest.Wait()
-				if i%2 == 0 {
+				switch i % 3 {
+				case 0:
 					q.Add(1)
 					cancel()
-				} else {
+				case 1: // its context has ended, but it does not know yet
+					cancel()
+					q.Add(1)
+				default:
 					go cancel()
 					q.Add(1)
 				}
