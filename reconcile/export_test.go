@@ -1,6 +1,9 @@
 package reconcile
 
-import "time"
+import (
+	"context"
+	"time"
+)
 
 // Remembered is how many keys a controller holds anything of, history aside.
 func Remembered[T any](c *Controller[T]) int {
@@ -12,4 +15,30 @@ func Remembered[T any](c *Controller[T]) int {
 // NextPhase is when a period's phase comes next.
 func NextPhase(elapsed, phase, every time.Duration) time.Duration {
 	return nextPhase(elapsed, phase, every)
+}
+
+// ProvenRecord is the context that a run's write was waited for with, after the
+// write was proven and the run has ended.
+func ProvenRecord(intake context.Context) (waits context.Context) {
+	r := newRun(intake)
+	w := r.begin("kind", "key", false)
+	w.await("", func(ctx context.Context) error {
+		waits = ctx
+		return nil
+	})
+	<-w.done
+	r.end()
+	return waits
+}
+
+// ReleasedRecord is the same for a write that was not proven and released.
+func ReleasedRecord(intake context.Context, wait func(context.Context) error) (waits context.Context) {
+	r := newRun(intake)
+	r.begin("kind", "key", false).await("", func(ctx context.Context) error {
+		waits = ctx
+		return wait(ctx)
+	})
+	r.end()
+	r.release()
+	return waits
 }
