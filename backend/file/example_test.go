@@ -38,5 +38,5 @@ func Example() {
 	}
 	// Output:
 	// web 3
-	// broken.yaml line 2 invalid: replicas: a string cannot be a int
+	// broken.yaml line 2 invalid: replicas: string where int is wanted
 }

@@ -17,11 +17,25 @@ var (
 	ErrInvalid = errors.New("invalid")
 	// ErrDuplicate: another object has the same key.
 	ErrDuplicate = errors.New("duplicate key")
-	// ErrEmpty: the file is empty, perhaps only for the moment.
+	// ErrEmpty: the file holds nothing, perhaps only for the moment.
 	ErrEmpty = errors.New("empty file")
 	// ErrTooLarge: the file is larger than Options.MaxSize.
 	ErrTooLarge = errors.New("file too large")
 )
+
+// PanicError is a panic of the type's own code (UnmarshalJSON, Validate, the key
+// function) over one file. The log has the stack.
+type PanicError struct {
+	Value any
+	Stack []byte
+}
+
+// Error says what was panicked with. It leaves out the stack, which differs from
+// one time to the next.
+func (e *PanicError) Error() string { return fmt.Sprintf("the type's own code panicked: %v", e.Value) }
+
+// Is: a file over which the type's own code panics is invalid.
+func (e *PanicError) Is(target error) bool { return target == ErrInvalid }
 
 // Fault is what is wrong with one file, and since when. What the file said last,
 // when it was good, remains in force. It is an error that wraps Err.

@@ -27,6 +27,17 @@ type app struct {
 	Env   map[string]string `json:"env,omitempty"`
 	Since time.Time         `json:"since,omitzero"`
 	Big   jsonNumber        `json:"big,omitempty"`
+	Parts []part            `json:"parts,omitempty"`
+	embedded
+	Ignored string `json:"-"`
+}
+
+type part struct {
+	Title string `json:"title"`
+}
+
+type embedded struct {
+	Owner string `json:"owner,omitempty"`
 }
 
 func (a *app) Key() string { return a.Name }
@@ -44,8 +55,15 @@ func (a *app) Validate() error {
 // jsonNumber keeps a number as it was written.
 type jsonNumber string
 
-func (n *jsonNumber) UnmarshalJSON(text []byte) error { *n = jsonNumber(text); return nil }
-func (n jsonNumber) MarshalJSON() ([]byte, error)     { return []byte(n), nil }
+func (n *jsonNumber) UnmarshalJSON(text []byte) error {
+	if string(text) == "666" {
+		panic("told to")
+	}
+	*n = jsonNumber(text)
+	return nil
+}
+
+func (n jsonNumber) MarshalJSON() ([]byte, error) { return []byte(n), nil }
 
 // state is what a consumer holds: keys and sizes.
 type state map[string]int

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"strconv"
 )
 
 // splitJSON finds the documents of a JSON file, one after the other.
@@ -34,9 +33,6 @@ func splitJSON(content []byte) (docs []document, err error) {
 			json:   raw,
 			line:   lineAt(start),
 			lineAt: func(offset int) int { return lineAt(start + offset) },
-			lineOf: func(member string) int {
-				return lineAt(start + max(0, bytes.Index(raw, []byte(strconv.Quote(member)))))
-			},
 		})
 	}
 }

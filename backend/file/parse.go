@@ -8,8 +8,10 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"runtime/debug"
+	"strings"
 
 	"github.com/homeostat/homeostat/object"
 )
@@ -17,9 +19,8 @@ import (
 // document is one document of a file as JSON, and where its parts stood.
 type document struct {
 	json   []byte
-	line   int                     // where it begins
-	lineAt func(offset int) int    // of a place in json
-	lineOf func(member string) int // of the first member of that name
+	line   int                  // where it begins
+	lineAt func(offset int) int // of a place in json
 }
 
 // entry is one object of a file.
@@ -29,36 +30,60 @@ type entry[T any] struct {
 }
 
 // parse makes objects of a file's content: all, or an error that is a *lineError
-// where a line is known.
-func parse[T any](name string, content []byte, key func(T) string) ([]entry[T], error) {
-	if len(content) == 0 {
-		return nil, ErrEmpty
-	}
+// where a line is known. A panic of the type's own code is an error of the file.
+func parse[T any](name string, content []byte, key func(T) string) (entries []entry[T], err error) {
+	line := 0
+	defer func() {
+		if v := recover(); v != nil {
+			entries, err = nil, &lineError{line, &PanicError{v, debug.Stack()}}
+		}
+	}()
+	content = bytes.TrimPrefix(content, []byte("\xef\xbb\xbf")) // what some editors begin a file with
 	split := splitYAML
-	if filepath.Ext(name) == ".json" {
+	if ending(name) == ".json" {
 		split = splitJSON
 	}
 	documents, err := split(content)
 	if err != nil {
 		return nil, err
 	}
-	entries := make([]entry[T], 0, len(documents))
+	if len(documents) == 0 && !(ending(name) != ".json" && wholeComment.Match(content)) {
+		return nil, ErrEmpty
+	}
 	for _, doc := range documents {
+		line = doc.line
 		obj, err := decode[T](doc)
 		if err != nil {
 			return nil, err
 		}
-		k, err := check(obj, key)
+		if v, ok := any(obj).(validator); ok {
+			err = v.Validate()
+		} else if v, ok := any(&obj).(validator); ok {
+			err = v.Validate()
+		}
+		k := ""
+		if err == nil {
+			if k = key(obj); k == "" {
+				err = errors.New("the object has no key")
+			}
+		}
 		if err != nil {
-			return nil, atLine(doc.line, ErrInvalid, "%v", err)
+			return nil, &lineError{line, fmt.Errorf("%w: %w", ErrInvalid, err)}
 		}
 		entries = append(entries, entry[T]{
 			item: object.Item[T]{Key: k, Version: versionOf(obj, doc.json), Object: obj},
-			line: doc.line,
+			line: line,
 		})
 	}
 	return entries, nil
 }
+
+type validator interface{ Validate() error }
+
+func ending(name string) string { return strings.ToLower(filepath.Ext(name)) }
+
+// A file that holds nothing and means it has a comment, whole to the end of its line.
+var wholeComment = regexp.MustCompile(`(?m)^[ \t]*#.*\n`)
 
 // versionOf is a digest of what an object is, not of how it was written down.
 func versionOf[T any](obj T, text []byte) object.Version {
@@ -72,44 +97,16 @@ func versionOf[T any](obj T, text []byte) object.Version {
 // decode is strict: in a file written by hand, a member that the type does not
 // have is a misspelling.
 func decode[T any](doc document) (obj T, err error) {
-	d := json.NewDecoder(bytes.NewReader(doc.json))
-	d.DisallowUnknownFields()
-	err = d.Decode(&obj)
-	if err == nil {
-		return obj, nil
+	if err := checkMembers(doc, reflect.TypeFor[T]()); err != nil {
+		return obj, err
 	}
-	line := doc.line
-	var wrongType *json.UnmarshalTypeError
-	if errors.As(err, &wrongType) {
-		line = doc.lineAt(int(wrongType.Offset) - 1)
-		err = fmt.Errorf("%s: a %s cannot be a %s", wrongType.Field, wrongType.Value, wrongType.Type)
-	} else if m := unknownField.FindStringSubmatch(err.Error()); m != nil {
-		line = doc.lineOf(m[1])
-		err = fmt.Errorf("unknown member %q", m[1])
-	}
-	return obj, atLine(line, ErrInvalid, "%v", err)
-}
-
-// encoding/json has no type for this error.
-var unknownField = regexp.MustCompile(`unknown field "(.*)"`)
-
-// check asks the type's own code, whose panics are faults of the file too.
-func check[T any](obj T, key func(T) string) (k string, err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			err = fmt.Errorf("the type's own code panicked: %v\n%s", v, debug.Stack())
-		}
-	}()
-	if v, ok := any(obj).(interface{ Validate() error }); ok {
-		err = v.Validate()
-	} else if v, ok := any(&obj).(interface{ Validate() error }); ok {
-		err = v.Validate()
+	err = json.Unmarshal(doc.json, &obj)
+	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		what := fmt.Sprintf("%s where %s is wanted", wrong.Value, wrong.Type)
+		return obj, atLine(doc.lineAt(int(wrong.Offset)-1), ErrInvalid, "%s%s", prefix(wrong.Field), what)
 	}
 	if err != nil {
-		return "", err
+		return obj, atLine(doc.line, ErrInvalid, "%v", err)
 	}
-	if k = key(obj); k == "" {
-		return "", errors.New("the object has no key")
-	}
-	return k, nil
+	return obj, nil
 }

@@ -6,6 +6,7 @@ import (
 	"iter"
 	"path/filepath"
 	"sync"
+	"time"
 
 	"github.com/homeostat/homeostat/object"
 	"github.com/homeostat/homeostat/reflector"
@@ -19,13 +20,19 @@ type Source[T any] struct {
 	opts    Options
 	watched reflector.ListWatcher[T]
 
+	// turn is taken by whoever looks at the folder: a channel and no mutex, since
+	// file systems may take their time, and who waits for them may be called off.
+	turn    chan struct{}
+	files   map[string]*file[T] // by name; guarded by turn
+	holders map[string]string   // which file each key's object is taken from; by turn
+
 	mu struct {
 		sync.Mutex
-		files      map[string]*file[T] // by name
-		holders    map[string]string   // which file each key's object is taken from
-		items      []object.Item[T]    // what is in force, by key
-		faults     []Fault             // by file and line
-		generation uint64              // counts the changes of items
+		items      []object.Item[T] // what is in force, by key
+		faults     []Fault          // by file and line
+		generation uint64           // counts the changes of items
+		look       time.Time        // when there is something to look at without a sign; zero is never
+		deaf       bool             // there is no watch, and it was logged
 	}
 }
 
@@ -42,9 +49,8 @@ func New[T any](dir string, key func(T) string, opts *Options) (*Source[T], erro
 	if err != nil {
 		return nil, err
 	}
-	s := &Source[T]{dir: filepath.Clean(dir), key: key, opts: o}
-	s.mu.files = map[string]*file[T]{}
-	s.mu.holders = map[string]string{}
+	s := &Source[T]{dir: filepath.Clean(dir), key: key, opts: o,
+		turn: make(chan struct{}, 1), files: map[string]*file[T]{}, holders: map[string]string{}}
 	s.watched = reflector.Hint[T](lister[T]{s}, s.hints)
 	return s, nil
 }

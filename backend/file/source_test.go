@@ -269,7 +269,8 @@ func TestUnreadableFilesKeepWhatTheySaid(t *testing.T) {
 	require.Empty(t, src.Faults())
 
 	require.NoError(t, os.Remove(link))
-	require.Equal(t, state{}, list(t, src), "a link that is gone is no fault")
+	require.Eventually(t, func() bool { return len(list(t, src)) == 0 }, 10*time.Second, time.Millisecond, "a link that is gone is no fault")
+	require.Empty(t, src.Faults())
 }
 
 // A file is read again when its size, its time or its number has changed, and not
@@ -396,6 +397,111 @@ func TestKeysOnly(t *testing.T) {
 	require.NotEmpty(t, page.Items[0].Version)
 	require.Nil(t, page.Items[0].Object)
 	require.Equal(t, state{"a": 1}, list(t, src), "the source itself still has it")
+}
+
+// Who replaces a file by taking the old one away first does not mean that all it
+// declared shall go.
+func TestAFileThatIsGoneForAMomentIsInForce(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	write(t, dir, "a.yaml", yamlOf("a", 1))
+	write(t, dir, "b.yaml", yamlOf("b", 1))
+	opts := quick()
+	opts.Settle = 300 * time.Millisecond // gone for 3 s
+	src := newSource(t, dir, opts)
+	c := follow(t, src)
+	c.becomes(state{"a": 1, "b": 1})
+
+	require.NoError(t, os.Rename(filepath.Join(dir, "a.yaml"), filepath.Join(dir, "a.yaml~")))
+	require.Equal(t, state{"a": 1, "b": 1}, list(t, src))
+	write(t, dir, "b.yaml", yamlOf("b", 2))
+	c.becomes(state{"a": 1, "b": 2})
+	write(t, dir, "a.yaml", yamlOf("a", 2))
+	c.becomes(state{"a": 2, "b": 2})
+	for _, s := range c.seen() {
+		require.Contains(t, s, "a")
+	}
+
+	// Under another name it is the same at once, and no duplicate.
+	require.NoError(t, os.Rename(filepath.Join(dir, "a.yaml"), filepath.Join(dir, "z.yaml")))
+	write(t, dir, "z.yaml", yamlOf("a", 3))
+	require.Equal(t, state{"a": 3, "b": 2}, list(t, src))
+	require.Empty(t, src.Faults())
+
+	// And what is gone goes, without any further sign.
+	require.NoError(t, os.Remove(filepath.Join(dir, "z.yaml")))
+	c.becomes(state{"b": 2})
+}
+
+func TestAFileAtFaultIsThatUnderAnotherNameToo(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "a.yaml", yamlOf("a", 1))
+	src := newSource(t, dir, quick())
+	require.Equal(t, state{"a": 1}, list(t, src))
+	write(t, dir, "a.yaml", "name: [\n")
+	require.Equal(t, state{"a": 1}, list(t, src))
+	require.NoError(t, os.Rename(filepath.Join(dir, "a.yaml"), filepath.Join(dir, "b.yaml")))
+	for range 3 {
+		require.Equal(t, state{"a": 1}, list(t, src))
+	}
+	require.Equal(t, filepath.Join(dir, "b.yaml"), faults(t, src, 1)[0].File)
+}
+
+// The folder is read when it has been quiet for Settle, so that a file which is
+// written in steps is read when it is whole.
+func TestAFileWrittenInStepsIsReadWhenItIsWhole(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	opts := quick()
+	opts.Settle = time.Second
+	c := follow(t, newSource(t, dir, opts))
+	c.becomes(state{})
+	f, err := os.Create(filepath.Join(dir, "a.yaml"))
+	require.NoError(t, err)
+	defer f.Close()
+	slow := time.NewTicker(10 * time.Millisecond) // a writer that takes its time
+	defer slow.Stop()
+	for i := range 20 {
+		fmt.Fprintf(f, "---\n%s", yamlOf(fmt.Sprint("o", i), i))
+		<-slow.C
+	}
+	require.Eventually(t, func() bool { return len(c.seen()) == 2 }, 10*time.Second, time.Millisecond)
+	require.Len(t, c.seen()[1], 20, "all of it, in one step")
+}
+
+func TestAPanicOfTheTypesOwnCodeIsAFaultLikeAnyOther(t *testing.T) {
+	dir := t.TempDir()
+	var log bytes.Buffer
+	opts := quick()
+	opts.Logger = slog.New(slog.NewTextHandler(&log, nil))
+	src := newSource(t, dir, opts)
+	write(t, dir, "a.yaml", "name: panic\n")
+	for range 3 {
+		list(t, src)
+	}
+	fault := faults(t, src, 1)[0]
+	require.ErrorIs(t, fault, file.ErrInvalid)
+	var p *file.PanicError
+	require.ErrorAs(t, fault, &p)
+	require.Equal(t, "told to", p.Value)
+	require.NotContains(t, fault.Error(), "goroutine")
+	require.Equal(t, 1, strings.Count(log.String(), "level=WARN"), "once")
+	require.Contains(t, log.String(), "Validate", "with the stack")
+}
+
+// A look that takes long holds up nobody who only asks, and nobody who is called off.
+func TestAFileThatCannotBeReadInTimeIsAFault(t *testing.T) {
+	dir := t.TempDir()
+	if os.Symlink("/proc/kmsg", filepath.Join(dir, "endless.yaml")) != nil {
+		t.Skip("no links here")
+	}
+	if _, err := os.Stat("/proc/kmsg"); err != nil {
+		t.Skip("no file here that blocks its reader")
+	}
+	write(t, dir, "a.yaml", yamlOf("a", 1))
+	src := newSource(t, dir, quick())
+	require.Equal(t, state{"a": 1}, list(t, src))
+	require.NotEmpty(t, src.Faults())
 }
 
 func TestFaultsAreJSON(t *testing.T) {

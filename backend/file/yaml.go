@@ -6,8 +6,9 @@ import (
 	"errors"
 	"io"
 	"regexp"
-	"slices"
 	"sort"
+	"unicode"
+	"unicode/utf8"
 
 	"go.yaml.in/yaml/v4"
 )
@@ -26,6 +27,8 @@ func splitYAML(content []byte) (docs []document, err error) {
 		switch {
 		case errors.Is(err, io.EOF):
 			return docs, nil
+		case errors.As(err, &bad) && bad.Mark.Line == 0: // not text: the reader's errors have no line
+			return nil, atLine(lineOfBadText(content), ErrSyntax, "%s", bad.Message)
 		case errors.As(err, &bad):
 			// What is missing at the end is missing behind the last line.
 			last := bytes.Count(bytes.TrimSuffix(content, []byte("\n")), []byte("\n")) + 1
@@ -40,37 +43,60 @@ func splitYAML(content []byte) (docs []document, err error) {
 		if root.Kind == 0 || root.Kind == yaml.ScalarNode && root.ShortTag() == "!!null" {
 			continue
 		}
-		w := writer{budget: 100*len(content) + 10_000}
+		w := writer{steps: 10*len(content) + 10_000, bytes: 100*len(content) + 10_000}
 		if err := w.write(root, 0); err != nil {
 			return nil, err
 		}
-		docs = append(docs, document{json: w.out.Bytes(), line: root.Line, lineAt: w.lineAt, lineOf: w.lineOf(root.Line)})
+		docs = append(docs, document{json: w.out.Bytes(), line: root.Line, lineAt: w.lineAt})
 	}
+}
+
+// lineOfBadText is where the first thing stands that no text holds; 0 if nowhere.
+func lineOfBadText(content []byte) int {
+	for i, line := 0, 1; i < len(content); {
+		r, size := utf8.DecodeRune(content[i:])
+		switch {
+		case r == '\n':
+			line++
+		case r == utf8.RuneError && size == 1, unicode.IsControl(r) && r != '\t' && r != '\r':
+			return line
+		}
+		i += size
+	}
+	return 0
 }
 
 // writer writes a tree of YAML nodes as JSON and remembers which line each part
 // came from.
 type writer struct {
-	out    bytes.Buffer
-	marks  []mark // by offset
-	budget int    // of bytes: aliases of aliases can stand for far more than a file holds
+	out   bytes.Buffer
+	marks []mark // by offset
+	// What is left to spend, on nodes visited and on bytes written: aliases of
+	// aliases can stand for far more than a file holds, and for themselves.
+	steps, bytes int
 }
 
-type mark struct {
-	offset, line int
-	member       string
-}
+type mark struct{ offset, line int }
 
 const maxDepth = 1000
 
-func (w *writer) write(n *yaml.Node, depth int) error {
+// spend is called for every node that is visited.
+func (w *writer) spend(n *yaml.Node, depth int) error {
+	w.steps--
 	switch {
 	case depth > maxDepth:
 		return atLine(n.Line, ErrInvalid, "more than %d levels", maxDepth)
-	case w.out.Len() > w.budget:
+	case w.steps < 0 || w.out.Len() > w.bytes:
 		return atLine(n.Line, ErrInvalid, "the aliases stand for too much")
 	}
-	w.marks = append(w.marks, mark{w.out.Len(), n.Line, ""})
+	return nil
+}
+
+func (w *writer) write(n *yaml.Node, depth int) error {
+	if err := w.spend(n, depth); err != nil {
+		return err
+	}
+	w.marks = append(w.marks, mark{w.out.Len(), n.Line})
 	switch n.Kind {
 	case yaml.AliasNode:
 		return w.write(n.Alias, depth+1)
@@ -93,7 +119,7 @@ func (w *writer) write(n *yaml.Node, depth int) error {
 }
 
 func (w *writer) mapping(n *yaml.Node, depth int) error {
-	members, err := membersOf(n, depth)
+	members, err := w.membersOf(n, depth)
 	if err != nil {
 		return err
 	}
@@ -102,7 +128,7 @@ func (w *writer) mapping(n *yaml.Node, depth int) error {
 		if i > 0 {
 			w.out.WriteByte(',')
 		}
-		w.marks = append(w.marks, mark{w.out.Len(), m.line, m.name})
+		w.marks = append(w.marks, mark{w.out.Len(), m.line})
 		name, _ := json.Marshal(m.name)
 		w.out.Write(name)
 		w.out.WriteByte(':')
@@ -122,10 +148,8 @@ type member struct {
 
 // membersOf lists a mapping's members, those that it merges in ("<<") last and
 // only where it has none of the name itself.
-func membersOf(n *yaml.Node, depth int) (members []member, err error) {
-	if depth > maxDepth {
-		return nil, atLine(n.Line, ErrInvalid, "more than %d levels", maxDepth)
-	}
+func (w *writer) membersOf(n *yaml.Node, depth int) (members []member, err error) {
+	w.steps -= len(n.Content)
 	var merged []*yaml.Node
 	has := map[string]int{} // the line
 	for i := 0; i+1 < len(n.Content); i += 2 {
@@ -146,28 +170,39 @@ func membersOf(n *yaml.Node, depth int) (members []member, err error) {
 		has[key.Value] = key.Line
 		members = append(members, member{key.Value, key.Line, value})
 	}
-	for len(merged) > 0 {
-		from := merged[0]
-		merged = merged[1:]
+	inherit := func(from *yaml.Node) error {
 		if from.Kind == yaml.AliasNode {
 			from = from.Alias
 		}
-		switch from.Kind {
-		case yaml.SequenceNode: // the earlier ones count for more
-			merged = slices.Concat(from.Content, merged)
-		case yaml.MappingNode:
-			inherited, err := membersOf(from, depth+1)
-			if err != nil {
+		if err := w.spend(from, depth); err != nil {
+			return err
+		}
+		if from.Kind != yaml.MappingNode {
+			return atLine(from.Line, ErrInvalid, "only mappings can be merged in")
+		}
+		inherited, err := w.membersOf(from, depth+1)
+		for _, m := range inherited {
+			if _, own := has[m.name]; !own {
+				has[m.name] = m.line
+				members = append(members, m)
+			}
+		}
+		return err
+	}
+	for _, from := range merged {
+		if from.Kind == yaml.AliasNode {
+			from = from.Alias
+		}
+		if from.Kind != yaml.SequenceNode {
+			if err := inherit(from); err != nil {
 				return nil, err
 			}
-			for _, m := range inherited {
-				if _, own := has[m.name]; !own {
-					has[m.name] = m.line
-					members = append(members, m)
-				}
+			continue
+		}
+		for _, one := range from.Content { // the earlier ones count for more
+			if err := inherit(one); err != nil {
+				return nil, err
 			}
-		default:
-			return nil, atLine(from.Line, ErrInvalid, "only mappings can be merged in")
 		}
 	}
 	return members, nil
@@ -205,15 +240,4 @@ func (w *writer) lineAt(offset int) int {
 		return 0
 	}
 	return w.marks[i-1].line
-}
-
-func (w *writer) lineOf(otherwise int) func(string) int {
-	return func(name string) int {
-		for _, m := range w.marks {
-			if m.member == name {
-				return m.line
-			}
-		}
-		return otherwise
-	}
 }
