@@ -304,6 +304,25 @@ func TestRule5_WeakerPromiseIsTold(t *testing.T) {
 	}
 }
 
+// A full state that is streamed is not torn.
+func TestRule5_TornEndsWithAStreamedState(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		src := &source{powers: powers{Paged: true}, list: pages(page{Cursor: "5"}, page{Cursor: "6"})}
+		src.watch = func(ctx context.Context, _ int, o reflector.WatchOptions, yield yield) {
+			yield(batch{Cursor: o.After}, nil)
+			nap(ctx, time.Minute)
+			if yield(whole("7", "a=1"), nil) {
+				<-ctx.Done()
+			}
+		}
+		r := start(t, src, newSink(t), nil)
+		after(time.Second)
+		want(t, "torn", r.Status().Torn, true)
+		after(time.Minute)
+		want(t, "torn", r.Status().Torn, false)
+	})
+}
+
 func TestRule5_PagesThatCannotBeJoined(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -346,7 +365,7 @@ func TestRule5_BreakWhileWaiting(t *testing.T) {
 			case n == 2: // another epoch
 				yield(batch{Cursor: "f/1"}, nil)
 			case n == 3: // a full state instead
-				if yield(whole("e/20", "z=1"), nil) {
+				if yield(whole("e/20", "z=1"), nil) && yield(live("e/21", "y=1"), nil) {
 					<-ctx.Done()
 				}
 			}
@@ -360,7 +379,7 @@ func TestRule5_BreakWhileWaiting(t *testing.T) {
 		want(t, "lists", len(src.lists), 4)
 		wantAll(t, "shown", s.shown())
 		after(10 * time.Second)
-		wantAll(t, "shown", s.shown(), "commit z=1 @e/20")
+		wantAll(t, "shown", s.shown(), "commit z=1 @e/20", "apply y=1 @e/21")
 		wantAll(t, "watches", src.afters(), "e/10", "e/10", "e/10")
 	})
 }
@@ -378,6 +397,29 @@ func TestRule5_SilenceWhileWaiting(t *testing.T) {
 		want(t, "missed", r.Status().Missed, 1)
 		want(t, "state", r.Status().State, reflector.BackingOff)
 		wantAll(t, "shown", s.shown())
+	})
+}
+
+// But as long as the watch comes nearer it may take its time.
+func TestRule5_ProgressWhileWaiting(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		src := &source{powers: powers{Paged: true, Compare: compare}}
+		src.list = pages(page{Items: items("a=1"), Cursor: "e/10"}, page{Items: items("b=1"), Cursor: "e/15"})
+		src.watch = func(ctx context.Context, _ int, o reflector.WatchOptions, yield yield) {
+			yield(batch{Cursor: o.After}, nil)
+			for _, at := range []cursor{"e/11", "e/12", "e/13", "e/14", "e/15"} {
+				nap(ctx, 6*time.Second)
+				if !yield(batch{Cursor: at}, nil) {
+					return
+				}
+			}
+			<-ctx.Done()
+		}
+		s := newSink(t)
+		r := start(t, src, s, &reflector.Options{Open: 8 * time.Second})
+		after(31 * time.Second)
+		wantAll(t, "shown", s.shown(), "commit a=1 b=1 @e/15")
+		want(t, "missed", r.Status().Missed, 0)
 	})
 }
 

@@ -146,8 +146,9 @@ func TestR16_R18_R19_R30_ResumesWhereItStood(t *testing.T) {
 			ends(errBoom, batch{Cursor: "e/21"}, live("e/22", "-a")), // both
 			stay)
 		s := newSink(t)
-		start(t, src, s, &reflector.Options{Backoff: exact})
+		r := start(t, src, s, &reflector.Options{Backoff: exact})
 		after(30 * time.Minute)
+		want(t, "cursor", r.Status().Cursor, "e/22")
 		wantAll(t, "watches", src.afters()[:7], "e/10", "e/10", "e/12", "e/20", "e/20", "e/20", "e/22")
 		want(t, "lists", len(src.lists), 1)
 		wantAll(t, "shown", s.shown(), "commit a=1 @e/10", "apply b=1 @e/12", "apply @e/20", "apply @e/21", "apply -a @e/22")
@@ -270,6 +271,17 @@ func TestR02_BrokenAtOneChange(t *testing.T) {
 	})
 }
 
+// That it cannot be reached now and then is no excuse.
+func TestR02_BrokenAtOneChangeAndUnreachable(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		src := &source{powers: powers{ResumeProven: true}, list: one("10")}
+		src.watch = script(ends(errBoom), fails(errBoom), ends(errBoom), fails(errBoom), ends(errBoom), stay)
+		start(t, src, newSink(t), &reflector.Options{Backoff: exact})
+		after(5 * time.Minute)
+		want(t, "lists", len(src.lists), 2)
+	})
+}
+
 // But one that cannot be reached is resumed when it can, however long it took.
 func TestR19_LongOutageIsResumed(t *testing.T) {
 	bubble(t, func(t *testing.T) {
@@ -355,6 +367,51 @@ func TestWatchWithoutPositionOwesAFullState(t *testing.T) {
 		wantAll(t, "watches", src.afters(), "", "")
 		wantAll(t, "shown", s.shown(), "commit a=1 @", "commit a=1 @", "commit a=2 @", "apply b=2")
 		want(t, "initial", src.watches[1].Initial, false)
+	})
+}
+
+// That everything is as it was can only be said where there are no positions.
+func TestOnlyNoPositionMeansAsItWas(t *testing.T) {
+	for _, c := range []struct {
+		name         string
+		first, again cursor
+	}{
+		{"the sink has a position", "5", ""},
+		{"the watch has one", "", "7"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				src := &source{powers: powers{Initial: true}}
+				src.watch = script(
+					func(_ context.Context, _ reflector.WatchOptions, yield yield) { yield(whole(c.first, "a=1"), nil) },
+					func(_ context.Context, _ reflector.WatchOptions, yield yield) {
+						if yield(batch{Cursor: c.again}, nil) {
+							yield(live("8", "b=1"), nil)
+						}
+					},
+					func(ctx context.Context, _ reflector.WatchOptions, _ yield) { <-ctx.Done() })
+				s := newSink(t)
+				r := start(t, src, s, &reflector.Options{Backoff: exact})
+				after(1500 * time.Millisecond)
+				wantErr(t, "err", r.Status().Err, reflector.ErrContract)
+				want(t, "holds", s.holds(), "a=1")
+			})
+		})
+	}
+}
+
+// After a full state the watch stands there: what comes from before is a replay.
+func TestResetMovesTheWatch(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		src := &source{powers: powers{ResumeProven: true, Compare: compare}, list: one("e/10", "a=1")}
+		src.watch = script(func(ctx context.Context, o reflector.WatchOptions, yield yield) {
+			play(ctx, o, yield, whole("e/20", "b=1"), live("e/15", "c=1"), live("e/21", "d=1"))
+		})
+		s := newSink(t)
+		r := start(t, src, s, nil)
+		after(0)
+		wantAll(t, "shown", s.shown(), "commit a=1 @e/10", "commit b=1 @e/20", "apply d=1 @e/21")
+		want(t, "replays", r.Status().Replays, 1)
 	})
 }
 

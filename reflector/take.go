@@ -62,7 +62,7 @@ func (s *session[T]) early(b Batch[T], first bool) error {
 	}
 	// A list that found everything as it was (ErrNotModified) says so like this.
 	if c.whole && c.powers.Initial && c.cursor == "" && b.Cursor == "" {
-		s.owed, c.full = false, false
+		s.owed = false
 		s.live()
 	} else if first {
 		s.stream()
