@@ -81,7 +81,7 @@ func (f finalizer[T]) add(ctx context.Context, key string) (object.Item[T], erro
 		}
 		return obj, nil
 	})
-	if errors.Is(err, backend.ErrNotFound) || errors.Is(err, backend.ErrDeleting) {
+	if errors.Is(err, backend.ErrNotFound) {
 		err = errGoing
 	}
 	return item, err

@@ -160,6 +160,33 @@ func TestFinalizeOfWhatIsGoing(t *testing.T) {
 	}
 }
 
+// A finalizer that the cache has not seen yet is not put there twice.
+func TestFinalizeOfWhatHasIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := fake.New[thing](fake.Plan{})
+		f := newFinalized(t, b, nil)
+		first := true
+		b.Intercept(fake.Get, func(context.Context, string) error {
+			if first {
+				first = false
+				_, err := backend.Modify(t.Context(), f.store, "a", func(o thing) (thing, error) {
+					o.Finalizers = []string{"test/clean"}
+					return o, nil
+				})
+				require.NoError(t, err)
+			}
+			return nil
+		})
+		with(t, f.store, "a")
+		f.settle()
+		require.False(t, first)
+		stored, err := b.Get(t.Context(), "a")
+		require.NoError(t, err)
+		require.Equal(t, []string{"test/clean"}, stored.Object.Finalizers)
+		require.NotEmpty(t, f.next)
+	})
+}
+
 // The finalizer comes off the object that was cleaned up, and not off the next one
 // under its key.
 func TestFinalizeKnowsTheObjectItCleanedUp(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/homeostat/homeostat/backend"
 	"github.com/homeostat/homeostat/informer"
+	"github.com/homeostat/homeostat/object"
 	"github.com/homeostat/homeostat/reconcile"
 )
 
@@ -72,5 +73,46 @@ func TestConflictAfterAWrite(t *testing.T) {
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		require.Equal(t, []time.Duration{3 * time.Second}, gaps(runs.of("p")))
+	})
+}
+
+// A conflict that tells no version is not waited for, only paused after.
+func TestConflictWithoutAVersion(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client := reconcile.NewClient[thing](conflicting{store(t)}, nil)
+		var runs ran
+		c := reconcile.New("c", informer.New(store(t, "p"), nil), runs.wrap(func(ctx context.Context, req reconcile.Request[thing]) error {
+			if len(runs.of("p")) > 1 {
+				return nil
+			}
+			_, err := client.Create(ctx, "child", thing{})
+			return err
+		}), &reconcile.Options{Backoff: exact})
+		c.Reads(client)
+		launch(t, &reconcile.Group{}, c)
+		require.Equal(t, "delayed", c.Explain("p").State)
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		require.Equal(t, []time.Duration{time.Second}, gaps(runs.of("p")))
+	})
+}
+
+type conflicting struct{ backend.Backend[thing] }
+
+func (conflicting) Create(context.Context, string, thing) (object.Item[thing], error) {
+	return object.Item[thing]{}, &backend.Error{Op: "create", Err: backend.ErrConflict}
+}
+
+// Wrote knows of stale lists too.
+func TestWroteOverStaleLists(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		in := informer.New[thing](versionless{lagging{Backend: store(t), lag: time.Hour, opaque: true}}, nil)
+		c := reconcile.New("c", informer.New(store(t, "p"), nil), func(ctx context.Context, req reconcile.Request[thing]) error {
+			reconcile.Wrote(ctx, in, "child", "")
+			return nil
+		}, nil)
+		c.Reads(in)
+		launch(t, &reconcile.Group{}, c)
+		require.True(t, c.Explain("p").Waiting[0].StaleLists)
 	})
 }
