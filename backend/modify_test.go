@@ -346,3 +346,13 @@ func TestEnsureFailsAsTheStoreDoes(t *testing.T) {
 	require.ErrorIs(t, err, fake.ErrFault)
 	require.Zero(t, b.Calls(fake.Writes), "an unanswered Get is not an absent object")
 }
+
+func TestEnsureDoesNotInsistOnCreating(t *testing.T) {
+	b := fake.New[pod](fake.Plan{})
+	b.Intercept(fake.Create, func(context.Context, string) error { return backend.ErrNotFound }) // its folder, say
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	_, err := backend.Ensure(ctx, b, "a", add(1))
+	require.ErrorIs(t, err, backend.ErrNotFound)
+	require.Equal(t, 1, b.Calls(fake.Create))
+}
