@@ -18,9 +18,9 @@
 //	  env: {COLOUR: blue}
 //	  gracePeriod: 2s
 //
-// Edit a file, and the processes follow within a second; delete it, and they end.
-// While a file cannot be read or understood, what it said last remains in force,
-// and the error names the file and the line.
+// Edit a file, and the processes follow within a second; delete it, and they end. (A
+// changed template is for new Pods only.) While a file cannot be read or understood,
+// what it said last remains in force, and the error names the file and the line.
 //
 // Four parts do this, and know each other only through backends:
 //

@@ -267,6 +267,45 @@ func TestUntilConvergedWaitsForRealProcesses(t *testing.T) {
 	require.Equal(t, 1, p.ends(), "a file at fault is not as declared")
 }
 
+func TestUntilConvergedIsNotTakenInByAMoment(t *testing.T) {
+	t.Parallel()
+	p := start(t, "-until-converged", "-timeout", "3s")
+	p.write("a.yaml", strings.Replace(p.manifest("a", 1), "sleep 100000 & wait", "exit 0", 1))
+	require.Equal(t, 1, p.ends(), "it ran, but only for a moment: %s", p.out)
+}
+
+func TestUntilConvergedThatIsStoppedBeforeIsAFailure(t *testing.T) {
+	t.Parallel()
+	p := start(t, "-until-converged")
+	p.write("a.yaml", "kind: [\n")
+	p.says(p.err, "a\\.yaml")
+	require.NoError(t, p.Process.Signal(syscall.SIGTERM))
+	require.Equal(t, 1, p.ends())
+	require.Contains(t, p.err.String(), "stopped before")
+}
+
+func TestASecondSignalDoesNotWait(t *testing.T) {
+	t.Parallel()
+	p := start(t)
+	deaf := strings.Replace(p.manifest("deaf", 1), "sleep 100000 &", "trap '' TERM INT; sleep 100000 & wait;", 1)
+	p.write("deaf.yaml", strings.Replace(deaf, "gracePeriod: 1s", "gracePeriod: 10m", 1))
+	p.becomes("deaf", 1)
+	p.says(p.out, "Running")
+	require.NoError(t, p.Process.Signal(syscall.SIGTERM))
+	// The first has been taken when the default action is back: the second ends the
+	// program then, and the guardian what runs.
+	require.Eventually(t, func() bool {
+		p.Process.Signal(syscall.SIGTERM)
+		select {
+		case <-p.done:
+			return true
+		default:
+			return false
+		}
+	}, patience, 20*time.Millisecond)
+	require.NotEqual(t, 0, p.ends())
+}
+
 func TestFollowsTheFolder(t *testing.T) {
 	t.Parallel()
 	p := start(t)
@@ -303,9 +342,12 @@ func TestFollowsTheFolder(t *testing.T) {
 	p.write("a.yaml", "")
 	p.says(p.err, "empty file")
 	p.stays("a", again)
+	p.write("a.yaml", "\n")
+	p.stays("a", again)
 	require.Len(t, p.pids("b"), 2)
 	p.write("a.yaml", p.manifest("a", 3))
 	require.Subset(t, p.becomes("a", 3), again)
+	p.says(p.out, `a\.yaml is good again`)
 
 	p.write("twice.yaml", p.manifest("a", 9))
 	p.says(p.err, `twice\.yaml.*line=2.*a\.yaml, line 2`)

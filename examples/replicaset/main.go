@@ -59,7 +59,11 @@ func commandAt(args []string, at func(part string) error) int {
 		return 2
 	}
 	// A second signal finds the default action: the guardian cleans up then.
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
+	stops := []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGQUIT}
+	if !signal.Ignored(syscall.SIGHUP) { // as under nohup
+		stops = append(stops, syscall.SIGHUP)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), stops...)
 	context.AfterFunc(ctx, stop)
 	defer stop()
 	if err := run(ctx, cfg); err != nil {

@@ -10,6 +10,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/homeostat/homeostat/backend/file"
@@ -20,27 +21,31 @@ import (
 // terminal, plain lines anywhere else. Logged lines go to the error stream; on a
 // terminal the newest of them stand below the table.
 type printer struct {
-	live bool
+	live atomic.Bool
 	now  func() time.Time
+	errs io.Writer
 
-	mu        sync.Mutex
-	out, errs io.Writer
-	drawn     int      // lines of the table on the screen
-	recent    []string // below the table
-	last      string   // what was drawn, to draw nothing twice
+	mu     sync.Mutex
+	out    io.Writer
+	drawn  int      // lines of the table on the screen
+	recent []string // below the table
+	last   string   // what was drawn, to draw nothing twice
 }
 
 const recentLines = 8
 
 func newPrinter(out, errs *os.File, plain bool) *printer {
-	return &printer{live: !plain && term.IsTerminal(int(out.Fd())), now: time.Now, out: out, errs: errs}
+	p := &printer{now: time.Now, out: out, errs: errs}
+	p.live.Store(!plain && term.IsTerminal(int(out.Fd())))
+	return p
 }
 
 // Close leaves the cursor below the table.
 func (p *printer) Close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.live, p.drawn = false, 0
+	p.live.Store(false)
+	p.drawn = 0
 }
 
 // Line prints one line with the time before it.
@@ -48,11 +53,18 @@ func (p *printer) Line(format string, args ...any) {
 	line := p.now().Format("15:04:05.000 ") + fmt.Sprintf(format, args...)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.live {
+	if p.live.Load() {
 		p.keepLocked(line)
 		return
 	}
 	fmt.Fprintln(p.out, line)
+}
+
+// Lines prints several, of one time.
+func (p *printer) Lines(lines []string) {
+	for _, line := range lines {
+		p.Line("%s", line)
+	}
 }
 
 // Logger logs warnings and worse, a line each.
@@ -63,13 +75,13 @@ func (p *printer) Logger() *slog.Logger {
 type logWriter struct{ p *printer }
 
 func (w logWriter) Write(line []byte) (int, error) {
+	if !w.p.live.Load() {
+		return w.p.errs.Write(line) // not behind an output that does not move
+	}
 	w.p.mu.Lock()
 	defer w.p.mu.Unlock()
-	if w.p.live {
-		w.p.keepLocked(string(bytes.TrimSpace(line)))
-		return len(line), nil
-	}
-	return w.p.errs.Write(line)
+	w.p.keepLocked(string(bytes.TrimSpace(line)))
+	return len(line), nil
 }
 
 func (p *printer) keepLocked(line string) {
@@ -81,7 +93,7 @@ func (p *printer) keepLocked(line string) {
 func (p *printer) Table(rows []row, faults []file.Fault) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if !p.live {
+	if !p.live.Load() {
 		return
 	}
 	var b strings.Builder

@@ -17,7 +17,9 @@ import (
 func newTestPrinter(live bool) (p *printer, out, errs *bytes.Buffer) {
 	out, errs = &bytes.Buffer{}, &bytes.Buffer{}
 	noon := time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)
-	return &printer{live: live, now: func() time.Time { return noon }, out: out, errs: errs}, out, errs
+	p = &printer{now: func() time.Time { return noon }, out: out, errs: errs}
+	p.live.Store(live)
+	return p, out, errs
 }
 
 func someRows() []row {

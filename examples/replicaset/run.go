@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"time"
 
@@ -17,11 +18,13 @@ import (
 	"github.com/homeostat/homeostat/examples/internal/workload"
 	"github.com/homeostat/homeostat/informer"
 	"github.com/homeostat/homeostat/reconcile"
+	"github.com/homeostat/homeostat/retry"
 )
 
 var (
 	errConverged = errors.New("all is as declared")
 	errTimeout   = errors.New("not as declared in time")
+	errTooEarly  = errors.New("stopped before all was as declared")
 )
 
 // run puts the four parts together and runs them until ctx ends or, if asked to,
@@ -52,7 +55,7 @@ func run(ctx context.Context, cfg config) error {
 	defer keeper.Close()
 
 	scale := newScaler(
-		informer.New(manifests, &informer.Options{Name: "manifests", Logger: logger}),
+		informer.New(manifests, folderOptions("manifests", logger)),
 		reconcile.NewClient(pods, &informer.Options{Name: "pods of the sets", Logger: logger}, byOwner, byLabel),
 		cfg.reached,
 	).controller(logger)
@@ -63,7 +66,7 @@ func run(ctx context.Context, cfg config) error {
 	defer agent.Close()
 
 	status := newStatus(out,
-		informer.New(manifests, &informer.Options{Name: "manifests, for the printer", Logger: logger}),
+		informer.New(manifests, folderOptions("manifests, for the printer", logger)),
 		informer.New(pods, &informer.Options{Name: "pods, for the printer", Logger: logger}, byOwner),
 		manifests.Faults)
 	status.reached = cfg.reached
@@ -77,10 +80,18 @@ func run(ctx context.Context, cfg config) error {
 	case err != nil:
 		return err
 	case errors.Is(cause, errConverged):
-		status.Summary()
+		out.Lines(status.summary)
 	case errors.Is(cause, errTimeout):
-		status.Summary()
+		out.Lines(status.lines())
 		return fmt.Errorf("%w: %s", cause, cfg.timeout)
+	case cfg.untilConverged:
+		return errTooEarly
 	}
 	return nil
+}
+
+// folderOptions: a folder that is gone costs nothing to look for, so it is seen
+// within a second when it is there again.
+func folderOptions(name string, logger *slog.Logger) *informer.Options {
+	return &informer.Options{Name: name, Logger: logger, Backoff: retry.Backoff{Max: 500 * time.Millisecond}}
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/homeostat/homeostat/informer"
 	"github.com/homeostat/homeostat/object"
 	"github.com/homeostat/homeostat/reconcile"
+	"github.com/homeostat/homeostat/retry"
 )
 
 const ownerKind = "ReplicaSet"
@@ -114,13 +115,20 @@ func (s *scaler) reconcile(ctx context.Context, req reconcile.Request[*workload.
 		}
 		return s.remove(ctx, keys)
 	}
-	for range set.Want() - len(have) {
+	missing := set.Want() - len(have)
+	for range min(missing, atOnce) {
 		if err := s.create(ctx, req.Key, set); err != nil {
 			return err
 		}
 	}
+	if missing > atOnce {
+		return retry.Later(time.Millisecond, "more Pods to create") // if that is still wanted then
+	}
 	return nil
 }
+
+// atOnce is how many Pods one run creates.
+const atOnce = 50
 
 func (s *scaler) create(ctx context.Context, owner string, set *workload.ReplicaSet) error {
 	pod := &workload.Pod{Created: time.Now().UTC(), Spec: set.Template.PodSpec}

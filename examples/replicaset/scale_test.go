@@ -122,6 +122,13 @@ func TestScalesUpAndDownAndAway(t *testing.T) {
 	})
 }
 
+func TestManyAreMadeInTurns(t *testing.T) {
+	inBubble(t, fake.Plan{}, func(s *sets) {
+		s.declare(aSet("a", 173))
+		require.Len(t, s.settle(), 173)
+	})
+}
+
 func TestReplacesWhatGoes(t *testing.T) {
 	inBubble(t, fake.Plan{}, func(s *sets) {
 		s.declare(aSet("a", 2))
@@ -143,9 +150,13 @@ func TestAdoptsWhatItSelectsAndNobodyOwns(t *testing.T) {
 		s.create("foreign", foreign)
 		s.create("left behind", aPod("a", "a set that is gone"))
 		s.create("other", aPod("z"))
+		finished := aPod("a")
+		finished.Status.Phase = workload.Succeeded
+		s.create("finished", finished)
 		s.declare(aSet("a", 2))
 		pods := s.settle()
-		require.Len(t, pods, 4, "one adopted, one new")
+		require.Len(t, pods, 5, "one adopted, one new")
+		require.Empty(t, pods["finished"].Owners, "what has ended is no replica")
 		require.Equal(t, []object.Owner{{Kind: ownerKind, Key: "a"}}, pods["orphan"].Owners)
 		require.Equal(t, foreign.Owners, pods["foreign"].Owners)
 		require.NotContains(t, pods, "left behind", "its set is gone, and so does it go")

@@ -13,6 +13,7 @@ import (
 	"github.com/homeostat/homeostat/examples/internal/workload"
 	"github.com/homeostat/homeostat/informer"
 	"github.com/homeostat/homeostat/reconcile"
+	"github.com/homeostat/homeostat/reflector"
 )
 
 // status watches both sides with informers of its own and tells the printer.
@@ -23,8 +24,11 @@ type status struct {
 	faults func() []file.Fault
 
 	changed chan struct{} // there is something to look at
-	// converged, if set, is called when all is as declared.
+	// converged, if set, is called when all is as declared, and has been for a while.
 	converged func()
+	since     time.Time // since when; zero when it is not
+	summary   []string  // how it was then
+	bad       map[string]bool
 	reached   func(part string) error
 }
 
@@ -40,10 +44,10 @@ func newStatus(out *printer, sets *informer.Informer[*workload.ReplicaSet], pods
 func (s *status) Needs() []reconcile.Runner { return []reconcile.Runner{s.sets, s.pods} }
 
 // Run shows the whole at each change, and now and then for what no change tells
-// of: how old things are, and which files are at fault.
+// of: which files are at fault.
 func (s *status) Run(ctx context.Context) error {
 	s.touch()
-	tick := time.NewTicker(500 * time.Millisecond)
+	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
 	for {
 		select {
@@ -55,12 +59,43 @@ func (s *status) Run(ctx context.Context) error {
 		if err := s.reached("status"); err != nil {
 			return err
 		}
-		s.out.Table(s.rows(), s.faults())
-		if s.converged != nil && s.isConverged() {
+		faults := s.faults()
+		s.tellHealed(faults)
+		s.out.Table(s.rows(), faults)
+		if s.converged != nil && s.isStable(time.Now()) {
 			s.converged()
 			return nil
 		}
 	}
+}
+
+// steady is how long all must be as declared, and nothing change, for it to count:
+// a process that ends at once runs for a moment, too.
+const steady = 300 * time.Millisecond
+
+func (s *status) isStable(now time.Time) bool {
+	if !s.isConverged() {
+		s.since = time.Time{}
+		return false
+	}
+	if lines := s.lines(); s.since.IsZero() || !slices.Equal(lines, s.summary) {
+		s.since, s.summary = now, lines
+	}
+	return now.Sub(s.since) >= steady
+}
+
+// tellHealed says which files are no longer at fault.
+func (s *status) tellHealed(faults []file.Fault) {
+	bad := map[string]bool{}
+	for _, f := range faults {
+		bad[f.File] = true
+	}
+	for name := range s.bad {
+		if !bad[name] {
+			s.out.Line("manifest %s is good again, or gone", name)
+		}
+	}
+	s.bad = bad
 }
 
 func (s *status) touch() {
@@ -166,6 +201,9 @@ func (s *status) isConverged() bool {
 	if !s.sets.Synced() || !s.pods.Synced() || len(s.faults()) > 0 {
 		return false
 	}
+	if s.sets.Status().Source.State != reflector.Watching {
+		return false // what is declared now cannot be seen
+	}
 	pods, owned := s.pods.Cache().Snapshot(), 0
 	for key, set := range s.sets.Cache().All() {
 		n := 0
@@ -183,13 +221,14 @@ func (s *status) isConverged() bool {
 	return owned == pods.Len()
 }
 
-// Summary prints everything once, in lines.
-func (s *status) Summary() {
+// lines is everything, in lines.
+func (s *status) lines() (lines []string) {
 	for _, r := range s.rows() {
 		if r.pod == "" {
-			s.out.Line("set %s: %d of %d run", r.set, r.ready, r.want)
+			lines = append(lines, fmt.Sprintf("set %s: %d of %d run", r.set, r.ready, r.want))
 		} else {
-			s.out.Line("  pod %s %s%s", r.pod, phaseOf(r.state), details(r.state))
+			lines = append(lines, fmt.Sprintf("  pod %s %s%s", r.pod, phaseOf(r.state), details(r.state)))
 		}
 	}
+	return lines
 }

@@ -26,17 +26,16 @@ type Options struct {
 	// Logs is a folder for what the processes write, a file a Pod; "" discards it.
 	Logs string
 	// Backoff says how long a process that ended waits for its next start.
-	// Defaults to 100 ms, doubled up to 30 s, and the beginning again once a
-	// process ran for 10 s.
+	// Defaults to 100 ms, doubled up to 30 s.
 	Backoff retry.Backoff
+	// Stable is how long a process must run for its failures to be forgotten.
+	// Defaults to 10 s.
+	Stable time.Duration
 	// Logger defaults to none.
 	Logger *slog.Logger
 	// Looked, if set, is called when the agent has looked at a Pod, by its key.
 	Looked func(key string)
 }
-
-// stable is how long a process must run for its failures to be forgotten.
-const stable = 10 * time.Second
 
 // Agent runs the Pods of one backend. Close it when its controller has returned.
 type Agent struct {
@@ -74,6 +73,9 @@ func New(pods reconcile.Client[*workload.Pod], keeper *proc.Keeper, opts *Option
 	}
 	if a.opts.Backoff.Max == 0 && a.opts.Backoff.Schedule == nil {
 		a.opts.Backoff.Max = 30 * time.Second
+	}
+	if a.opts.Stable == 0 {
+		a.opts.Stable = 10 * time.Second
 	}
 	if a.log = a.opts.Logger; a.log == nil {
 		a.log = slog.New(slog.DiscardHandler)
@@ -159,7 +161,7 @@ func (a *Agent) run(ctx context.Context, req reconcile.Request[*workload.Pod]) e
 	case time.Until(p.next) > 0:
 		status.Phase, wait = workload.BackOff, time.Until(p.next)
 	default:
-		if !a.start(p, req, pod) {
+		if !a.start(ctx, p, req, pod) {
 			status.Phase, wait = workload.BackOff, time.Until(p.next)
 			if !pod.Spec.Restarts(p.code) {
 				status.Phase, wait = workload.Failed, 0
@@ -190,7 +192,7 @@ func (a *Agent) look(p *process) {
 	}
 	select {
 	case <-p.group.Done():
-		if time.Since(p.began) >= stable {
+		if time.Since(p.began) >= a.opts.Stable {
 			p.failures = 0
 		}
 		exit := p.group.Exit()
@@ -208,11 +210,11 @@ func (a *Agent) note(p *process, code int, why string) {
 
 // start starts the process and has the key looked at again when it ends. A
 // process that cannot be started has ended, like a shell's, with code 127.
-func (a *Agent) start(p *process, req reconcile.Request[*workload.Pod], pod *workload.Pod) bool {
+func (a *Agent) start(ctx context.Context, p *process, req reconcile.Request[*workload.Pod], pod *workload.Pod) bool {
 	if p.ended {
 		p.restarts++
 	}
-	group, err := a.fork(req.Key, pod)
+	group, err := a.fork(ctx, req.Key, pod)
 	if err != nil {
 		a.note(p, 127, err.Error())
 		return false
@@ -228,7 +230,7 @@ func (a *Agent) start(p *process, req reconcile.Request[*workload.Pod], pod *wor
 	return true
 }
 
-func (a *Agent) fork(key string, pod *workload.Pod) (*proc.Group, error) {
+func (a *Agent) fork(ctx context.Context, key string, pod *workload.Pod) (*proc.Group, error) {
 	c := proc.Command{
 		Path: pod.Spec.Command[0],
 		Args: append(pod.Spec.Command[1:len(pod.Spec.Command):len(pod.Spec.Command)], pod.Spec.Args...),
@@ -246,7 +248,7 @@ func (a *Agent) fork(key string, pod *workload.Pod) (*proc.Group, error) {
 		defer file.Close() // the process has its own
 		c.Output = file
 	}
-	return a.keeper.Start(c)
+	return a.keeper.Start(ctx, c)
 }
 
 // end ends the process, and says when it is gone by returning nil.

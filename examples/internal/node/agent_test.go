@@ -180,14 +180,23 @@ func TestWhatCannotBeStarted(t *testing.T) {
 
 func TestAProcessThatDoesNotListenIsKilledAfterItsGrace(t *testing.T) {
 	w := newWorld(t, nil)
-	spec := sh(`trap "" TERM; while :; do sleep 1000; done`)
+	deaf := filepath.Join(t.TempDir(), "deaf")
+	spec := sh(`trap "" TERM; echo > ` + deaf + `; while :; do sleep 1; done`)
 	spec.GracePeriod = "50ms"
 	w.create("deaf", spec)
 	pod := w.becomes("deaf", running)
+	require.Eventually(t, func() bool { _, err := os.Stat(deaf); return err == nil }, 20*time.Second, time.Millisecond)
 	_, err := w.store.Delete(t.Context(), "deaf", object.Any)
 	require.NoError(t, err)
 	w.gone("deaf")
 	require.False(t, alive(pod.Status.PID))
+}
+
+func TestFailuresAreForgottenOnceItRanLongEnough(t *testing.T) {
+	schedule := retry.Backoff{Schedule: []time.Duration{time.Millisecond, time.Hour}}
+	w := newWorld(t, &node.Options{Backoff: schedule, Stable: time.Nanosecond})
+	w.create("a", sh("exit 1"))
+	w.becomes("a", func(p *workload.Pod) bool { return p.Status.Restarts >= 3 })
 }
 
 func TestAPodReplacedPastItsFinalizerIsAnotherProcess(t *testing.T) {

@@ -9,5 +9,5 @@
 //
 // The agent acts on what it sees, not on what it did: its reconcile function may
 // run at any time, any number of times. That an object's key is never reconciled
-// twice at once is what guards a process's record; there is no lock of its own.
+// twice at once is what guards a process's record.
 package node

@@ -10,7 +10,7 @@
 //		keeper, err := proc.NewKeeper()
 //		...
 //		defer keeper.Close()
-//		group, err := keeper.Start(proc.Command{Path: "sleep", Args: []string{"60"}})
+//		group, err := keeper.Start(ctx, proc.Command{Path: "sleep", Args: []string{"60"}})
 //		...
 //		group.Stop(5 * time.Second)
 //	}
@@ -37,8 +37,11 @@
 //
 // A parent-death signal would be simpler, but it reaches only the first process of
 // a group, exists only on Linux, and follows the thread that forked rather than
-// the program. A process that leaves its group on purpose (setsid) is out of reach
-// of all this.
+// the program. A guardian that is killed is replaced.
+//
+// Out of reach are a process that leaves its group on purpose (setsid), and what
+// runs when program and guardian are killed in the same moment, or the program while
+// its guardian is stopped (SIGSTOP).
 //
 // # Concurrency
 //

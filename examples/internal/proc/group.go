@@ -3,7 +3,7 @@
 package proc
 
 import (
-	"errors"
+	"context"
 	"fmt"
 	"io"
 	"os"
@@ -52,9 +52,17 @@ func (e Exit) String() string {
 	return fmt.Sprintf("exit status %d", e.Code)
 }
 
+// startTime is how long a command may take from fork to exec.
+const startTime = 10 * time.Second
+
 // Start runs a command in a group of its own and returns once it runs. A command
-// that cannot be run (no such file, no permission) is an error.
-func (k *Keeper) Start(c Command) (*Group, error) {
+// that cannot be run (no such file, no permission), or not before ctx ends or 10 s
+// have passed, is an error, and nothing of it is left. The command does not end with
+// ctx.
+func (k *Keeper) Start(ctx context.Context, c Command) (*Group, error) {
+	if ctx.Err() != nil {
+		return nil, fmt.Errorf("proc: %s: %w", c.Path, context.Cause(ctx))
+	}
 	path, err := exec.LookPath(c.Path)
 	if err != nil {
 		return nil, fmt.Errorf("proc: %w", err)
@@ -90,8 +98,12 @@ func (k *Keeper) Start(c Command) (*Group, error) {
 	go g.watch()
 
 	goW.Write([]byte{1})
+	failedR.SetReadDeadline(time.Now().Add(startTime))
+	defer context.AfterFunc(ctx, func() { failedR.SetReadDeadline(time.Unix(1, 0)) })()
 	reason, err := io.ReadAll(failedR) // ends with the gate's exec
-	if err == nil && len(reason) > 0 {
+	if err != nil {
+		err = fmt.Errorf("proc: %s does not start: %w", path, err)
+	} else if len(reason) > 0 {
 		err = fmt.Errorf("proc: %s: %s", path, reason)
 	}
 	if err != nil {
@@ -111,15 +123,15 @@ func (k *Keeper) startGate(cmd *exec.Cmd) (*Group, error) {
 		return nil, ErrClosed
 	}
 	if k.notes == nil {
-		return nil, errors.New("proc: no guardian")
+		return nil, errNoGuardian
 	}
 	if err := cmd.Start(); err != nil {
 		return nil, fmt.Errorf("proc: %w", err)
 	}
 	g := &Group{k: k, pid: cmd.Process.Pid, cmd: cmd, done: make(chan struct{}), stop: make(chan time.Duration, 1)}
 	k.groups[g] = struct{}{}
-	// A note that fails means that the guardian just died. Its successor is told
-	// of every group in k.groups.
+	// A note that fails means that the guardian is dead or as good as dead. Its
+	// successor is told of every group in k.groups.
 	_ = k.noteLocked('+', g.pid)
 	return g, nil
 }
@@ -142,8 +154,9 @@ func (g *Group) Stop(grace time.Duration) {
 	g.stopOnce.Do(func() { g.stop <- grace })
 }
 
-// watch sees the group to its end. When the command ends, by itself or not, what
-// is left of its group is killed.
+// watch sees the group to its end. When the command ends by itself, what is left
+// of its group is killed; when it was asked to, what is left has the rest of the
+// grace period.
 func (g *Group) watch() {
 	ended := make(chan struct{})
 	go func() {
@@ -156,10 +169,7 @@ func (g *Group) watch() {
 		if grace > 0 {
 			syscall.Kill(-g.pid, syscall.SIGTERM)
 			syscall.Kill(-g.pid, syscall.SIGCONT)
-		}
-		select {
-		case <-ended:
-		case <-time.After(grace):
+			g.leave(ended, time.After(grace))
 		}
 	}
 	syscall.Kill(-g.pid, syscall.SIGKILL)
@@ -173,6 +183,24 @@ func (g *Group) watch() {
 	g.cmd.Wait() // frees the number
 	g.exit = exitOf(g.cmd.ProcessState)
 	close(g.done)
+}
+
+// leave gives the group until late to end.
+func (g *Group) leave(ended <-chan struct{}, late <-chan time.Time) {
+	select {
+	case <-ended:
+	case <-late:
+		return
+	}
+	look := time.NewTicker(20 * time.Millisecond)
+	defer look.Stop()
+	for othersIn(g.pid) {
+		select {
+		case <-look.C:
+		case <-late:
+			return
+		}
+	}
 }
 
 func exitOf(s *os.ProcessState) Exit {

@@ -10,14 +10,19 @@ import (
 	"runtime"
 	"sync"
 	"syscall"
+	"time"
 )
 
 // ErrClosed: the keeper was closed, nothing is started any more.
 var ErrClosed = errors.New("proc: keeper closed")
 
+var errNoGuardian = errors.New("proc: no guardian")
+
 // Keeper starts process groups and sees to it that none outlives the program.
 type Keeper struct {
 	self string // this binary
+
+	closing chan struct{} // closed by Close
 
 	mu       sync.Mutex
 	closed   bool
@@ -25,7 +30,7 @@ type Keeper struct {
 	guardian *exec.Cmd
 	notes    *os.File // to the guardian
 
-	guarded sync.WaitGroup // the goroutine that replaces a guardian that died
+	guarded sync.WaitGroup // those who watch the guardian
 }
 
 // NewKeeper starts the guardian. Main must have been called before.
@@ -37,7 +42,7 @@ func NewKeeper() (*Keeper, error) {
 	if runtime.GOOS == "linux" {
 		self = "/proc/self/exe" // also when the file was replaced or deleted meanwhile
 	}
-	k := &Keeper{self: self, groups: map[*Group]struct{}{}}
+	k := &Keeper{self: self, groups: map[*Group]struct{}{}, closing: make(chan struct{})}
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if err := k.startGuardianLocked(); err != nil {
@@ -68,31 +73,45 @@ func (k *Keeper) startGuardianLocked() error {
 			return err
 		}
 	}
-	k.guarded.Go(func() { k.replaceGuardian(cmd) })
+	k.guarded.Go(func() { k.watchGuardian(cmd) })
 	return nil
 }
 
-// replaceGuardian waits for the guardian's end. One that went before its time
-// (somebody killed it) is replaced, and told of all groups.
-func (k *Keeper) replaceGuardian(cmd *exec.Cmd) {
+// watchGuardian waits for the guardian's end. One that went before its time
+// (somebody killed it) is replaced by one that is told of all groups.
+func (k *Keeper) watchGuardian(cmd *exec.Cmd) {
 	cmd.Wait()
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.closed {
-		return
+	for {
+		k.mu.Lock()
+		if k.notes != nil {
+			k.notes.Close()
+			k.notes = nil // until there is another, Start starts nothing
+		}
+		done := k.closed || k.startGuardianLocked() == nil
+		k.mu.Unlock()
+		if done {
+			return
+		}
+		select {
+		case <-k.closing:
+		case <-time.After(time.Second):
+		}
 	}
-	k.notes.Close()
-	k.notes = nil
-	// Should this fail, Start finds no guardian and starts nothing; the groups
-	// that run are ended by Close.
-	_ = k.startGuardianLocked()
 }
 
+// patience is how long anybody may take who has nothing to do but to answer.
+const patience = 2 * time.Second
+
+// noteLocked tells the guardian of a group. One that does not read, since somebody
+// stopped it, is of no use and makes room for the next.
 func (k *Keeper) noteLocked(sign byte, pgid int) error {
 	if k.notes == nil {
-		return errors.New("proc: no guardian")
+		return errNoGuardian
 	}
-	if _, err := fmt.Fprintf(k.notes, "%c%d\n", sign, pgid); err != nil {
+	k.notes.SetWriteDeadline(time.Now().Add(patience))
+	_, err := fmt.Fprintf(k.notes, "%c%d\n", sign, pgid)
+	if err != nil {
+		k.guardian.Process.Kill()
 		return fmt.Errorf("proc: guardian: %w", err)
 	}
 	return nil
@@ -106,6 +125,7 @@ func (k *Keeper) Close() {
 	var left []*Group
 	if !k.closed {
 		k.closed = true
+		close(k.closing)
 		for g := range k.groups {
 			left = append(left, g)
 		}
@@ -123,6 +143,9 @@ func (k *Keeper) Close() {
 		k.notes.Close() // the guardian finds nothing to do and goes
 		k.notes = nil
 	}
+	// One that does not, since somebody stopped it, is made to.
+	made := time.AfterFunc(patience, func() { k.guardian.Process.Kill() })
 	k.mu.Unlock()
 	k.guarded.Wait()
+	made.Stop()
 }

@@ -21,6 +21,9 @@ func Main() {
 		guard(os.Stdin)
 		os.Exit(0)
 	case gateName:
+		if len(os.Args) < 3 {
+			os.Exit(2) // not started by us
+		}
 		os.Exit(gate(os.Args[1], os.Args[2:]))
 	}
 }

@@ -4,6 +4,7 @@ package proc_test
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -43,7 +44,7 @@ func program() {
 		return
 	}
 	for range 2 {
-		g, err := keeper.Start(shell(family))
+		g, err := keeper.Start(context.Background(), shell(family))
 		if err != nil {
 			fmt.Println("error", err)
 			return
@@ -51,7 +52,10 @@ func program() {
 		fmt.Println(g.PID())
 	}
 	fmt.Println("ready")
-	io.Copy(io.Discard, os.Stdin) // a line is a reason to crash
+	if lines := bufio.NewScanner(os.Stdin); lines.Scan() && lines.Text() == "close" {
+		keeper.Close()
+		return
+	}
 	panic("told to crash")
 }
 
@@ -70,7 +74,7 @@ func newKeeper(t *testing.T) *proc.Keeper {
 }
 
 func start(t *testing.T, k *proc.Keeper, c proc.Command) *proc.Group {
-	g, err := k.Start(c)
+	g, err := k.Start(t.Context(), c)
 	require.NoError(t, err)
 	return g
 }
@@ -143,7 +147,7 @@ func TestACommandThatCannotRunIsAnError(t *testing.T) {
 	noProgram := filepath.Join(t.TempDir(), "text")
 	require.NoError(t, os.WriteFile(noProgram, []byte("\x00no program"), 0o755))
 	for _, path := range []string{"no-such-command-anywhere", "/no/such/file", t.TempDir(), noProgram} {
-		_, err := k.Start(proc.Command{Path: path})
+		_, err := k.Start(t.Context(), proc.Command{Path: path})
 		require.Error(t, err, path)
 		require.Contains(t, err.Error(), path)
 	}
@@ -168,6 +172,87 @@ func TestStopKillsWhatDoesNotListen(t *testing.T) {
 	requireGone(t, g.PID())
 }
 
+// The usual wrapper dies of SIGTERM at once; what it started has its grace period.
+func TestTheWholeGroupHasTheGracePeriod(t *testing.T) {
+	k := newKeeper(t)
+	dir := t.TempDir()
+	ready, cleaned := filepath.Join(dir, "ready"), filepath.Join(dir, "cleaned")
+	g := start(t, k, shell(`sh -c 'trap "sleep 0.3; echo > `+cleaned+`; exit" TERM; echo > `+ready+`; while :; do sleep 0.05; done' & wait`))
+	require.Eventually(t, func() bool { _, err := os.Stat(ready); return err == nil }, 10*time.Second, time.Millisecond)
+	g.Stop(time.Minute)
+	require.Equal(t, syscall.SIGTERM, g.Exit().Signal)
+	require.FileExists(t, cleaned)
+	requireGone(t, g.PID())
+}
+
+func TestNothingIsStartedOnceTheContextHasEnded(t *testing.T) {
+	k := newKeeper(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := k.Start(ctx, shell("sleep 1000"))
+	require.ErrorIs(t, err, context.Canceled)
+}
+
+func TestTheGuardianEndsWhatItWasToldOfAndNothingElse(t *testing.T) {
+	dir := t.TempDir()
+	file := func(name string) string { return filepath.Join(dir, name) }
+	run := func(name, script string) int {
+		cmd := exec.Command("sh", "-c", script+"; echo > "+file(name)+"; while :; do sleep 0.05; done")
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+		require.NoError(t, cmd.Start())
+		t.Cleanup(func() { syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL); cmd.Wait() })
+		require.Eventually(t, func() bool { _, err := os.Stat(file(name)); return err == nil }, 10*time.Second, time.Millisecond)
+		return cmd.Process.Pid
+	}
+	gentle := run("gentle", `trap "echo > `+file("asked")+`; exit" TERM`)
+	deaf := run("deaf", `trap "" TERM`)
+	stopped := run("stopped", "true")
+	require.NoError(t, syscall.Kill(stopped, syscall.SIGSTOP))
+	ended := run("ended", "true")
+	unknown := run("unknown", "true")
+	r, w, err := os.Pipe()
+	require.NoError(t, err)
+	self, err := os.Executable()
+	require.NoError(t, err)
+	guardian := &exec.Cmd{Path: self, Args: []string{"homeostat-guardian"}, Stdin: r}
+	require.NoError(t, guardian.Start())
+	r.Close()
+	fmt.Fprintf(w, "+%d\n+%d\n+%d\n+%d\n-%d\n\n+1\n+0\n+x\n", gentle, deaf, stopped, ended, ended)
+	w.Close()
+	require.NoError(t, guardian.Wait())
+	for _, pgid := range []int{gentle, deaf, stopped} {
+		requireGone(t, pgid)
+	}
+	require.FileExists(t, file("asked"))
+	require.NotEmpty(t, members(ended), "its number may be somebody else's by now")
+	require.NotEmpty(t, members(unknown))
+}
+
+func TestTheGuardianIsToldOfEachBeginningAndEnd(t *testing.T) {
+	k := newKeeper(t)
+	r, w, err := os.Pipe()
+	require.NoError(t, err)
+	defer r.Close()
+	proc.Tap(k, w)
+	g := start(t, k, shell("exit 0"))
+	g.Exit()
+	lines := bufio.NewScanner(r)
+	require.True(t, lines.Scan())
+	require.Equal(t, fmt.Sprintf("+%d", g.PID()), lines.Text())
+	require.True(t, lines.Scan())
+	require.Equal(t, fmt.Sprintf("-%d", g.PID()), lines.Text())
+}
+
+func TestAGuardianThatWasStoppedHoldsUpNobody(t *testing.T) {
+	p := runProgram(t)
+	require.NoError(t, syscall.Kill(p.guardian(t), syscall.SIGSTOP))
+	fmt.Fprintln(p.stdin, "close")
+	require.NoError(t, p.Wait())
+	for _, pgid := range p.groups {
+		requireGone(t, pgid)
+	}
+}
+
 func TestStopReachesAStoppedProcess(t *testing.T) {
 	k := newKeeper(t)
 	g := start(t, k, proc.Command{Path: "sleep", Args: []string{"1000"}})
@@ -190,7 +275,7 @@ func TestCloseEndsEverything(t *testing.T) {
 	requireGone(t, a.PID())
 	requireGone(t, b.PID())
 	k.Close()
-	_, err := k.Start(shell("exit 0"))
+	_, err := k.Start(t.Context(), shell("exit 0"))
 	require.ErrorIs(t, err, proc.ErrClosed)
 }
 

@@ -74,9 +74,14 @@ func (s PodSpec) Validate() error {
 	if d, err := time.ParseDuration(s.GracePeriod); s.GracePeriod != "" && (err != nil || d < 0) {
 		errs = append(errs, fmt.Errorf("gracePeriod: %q is no duration such as 5s", s.GracePeriod))
 	}
-	for name := range s.Env {
-		if name == "" || strings.ContainsAny(name, "=\x00") {
-			errs = append(errs, fmt.Errorf("env: %q cannot be the name of a variable", name))
+	for _, arg := range slices.Concat(s.Command, s.Args) {
+		if strings.Contains(arg, "\x00") {
+			errs = append(errs, fmt.Errorf("command, args: %q holds a zero byte", arg))
+		}
+	}
+	for name, value := range s.Env {
+		if name == "" || strings.ContainsAny(name, "=\x00") || strings.Contains(value, "\x00") {
+			errs = append(errs, fmt.Errorf("env: %q=%q cannot be a variable", name, value))
 		}
 	}
 	return errors.Join(errs...)

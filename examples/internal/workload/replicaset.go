@@ -45,6 +45,9 @@ func (s *ReplicaSet) Selects(labels map[string]string) bool {
 	return true
 }
 
+// Each is a process, and each process is waited for by a thread.
+const maxReplicas = 1000
+
 // A set's name is the beginning of its Pods' names, which may be file names.
 var validName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`)
 
@@ -59,8 +62,8 @@ func (s *ReplicaSet) Validate() error {
 	}
 	if s.Replicas == nil {
 		errs = append(errs, errors.New("replicas: missing"))
-	} else if *s.Replicas < 0 {
-		errs = append(errs, fmt.Errorf("replicas: %d is negative", *s.Replicas))
+	} else if *s.Replicas < 0 || *s.Replicas > maxReplicas {
+		errs = append(errs, fmt.Errorf("replicas: %d is not between 0 and %d", *s.Replicas, maxReplicas))
 	}
 	if len(s.Selector) == 0 {
 		errs = append(errs, errors.New("selector: missing, and would select every Pod"))
