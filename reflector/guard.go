@@ -99,7 +99,6 @@ func (g *guard) watch(ctx context.Context, quit <-chan struct{}, end context.Can
 		began    = time.Now() // of the phase
 		quiet    = began      // since when nothing that counts in it
 		opened   time.Time
-		settled  bool
 		turns    int64
 		advances int64
 		turned   int64
@@ -121,16 +120,15 @@ func (g *guard) watch(ctx context.Context, quit <-chan struct{}, end context.Can
 		if p != opening && opened.IsZero() {
 			opened = now
 		}
-		if !settled && p == live && now.Sub(opened) >= minLife {
-			settled = true
+		if p != opening && now.Sub(opened) >= minLife {
 			g.track.settled()
 		}
 		n, busy := g.turns.Load(), g.busy()
 		if p == streaming {
-			if a := g.advances.Load(); a != advances || busy {
+			if a := g.advances.Load(); a != advances {
 				advances, quiet = a, now
 			}
-		} else if n != turns || busy {
+		} else if n != turns {
 			quiet = now
 		}
 		turns = n

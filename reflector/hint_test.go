@@ -303,6 +303,12 @@ func TestHintErrorsEndTheWatch(t *testing.T) {
 			return pages(page{Items: items("a=1"), Cursor: "1"}, page{Items: items("b=1"), Cursor: "2"}, page{})(ctx, n, o)
 		}}
 	}
+	notModified := &source{list: func(ctx context.Context, n int, o reflector.ListOptions) (page, error) {
+		if n == 2 {
+			return page{}, reflector.ErrNotModified
+		}
+		return page{Next: "1"}, nil
+	}}
 	for _, c := range []struct {
 		name    string
 		src     reflector.ListWatcher[string]
@@ -316,6 +322,7 @@ func TestHintErrorsEndTheWatch(t *testing.T) {
 		{"error at once", st, hints(errBoom), reflector.WatchOptions{}, 0, errBoom},
 		{"a list fails", failing(1), hints("", "a"), reflector.WatchOptions{}, 0, errBoom},
 		{"a page fails", failing(2), hints("", "a"), reflector.WatchOptions{}, 1, errBoom},
+		{"a page was not modified", notModified, hints("", "a"), reflector.WatchOptions{}, 1, reflector.ErrNotModified},
 		{"a later list fails", failing(4), hints("", ""), reflector.WatchOptions{}, 3, errBoom},
 		{"a page follows itself", &source{list: func(context.Context, int, reflector.ListOptions) (page, error) {
 			return page{Next: "1"}, nil

@@ -622,17 +622,16 @@ func TestRule2_OpenDeadline(t *testing.T) {
 	for _, c := range []struct {
 		open time.Duration
 		want time.Duration
-	}{{0, 30 * time.Second}, {2 * time.Second, 2 * time.Second}, {time.Minute, time.Minute}} {
+	}{{0, 30 * time.Second}, {400 * time.Millisecond, 400 * time.Millisecond}, {2 * time.Second, 2 * time.Second}, {time.Minute, time.Minute}} {
 		t.Run(c.want.String(), func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				src := &source{powers: powers{ResumeProven: true}, list: one("10", "a=1")}
 				src.watch = script(func(ctx context.Context, _ reflector.WatchOptions, _ yield) { <-ctx.Done() }, stay)
 				r := start(t, src, newSink(t), &reflector.Options{Backoff: exact, Open: c.open})
-				after(c.want - time.Second/4)
+				after(c.want - c.want/8)
 				want(t, "state", r.Status().State, reflector.Opening)
-				after(time.Second)
+				after(c.want / 4)
 				want(t, "missed", r.Status().Missed, 1)
-				want(t, "state", r.Status().State, reflector.BackingOff)
 				after(5 * time.Second)
 				wantAll(t, "watches", src.afters(), "10", "10")
 				want(t, "lists", len(src.lists), 1)
@@ -759,6 +758,16 @@ func TestRule7_LongestSession(t *testing.T) {
 			r := start(t, src, newSink(t), &reflector.Options{Session: -1})
 			after(24 * time.Hour)
 			want(t, "watches", r.Status().Watches, 1)
+		})
+	})
+	t.Run("short", func(t *testing.T) {
+		bubble(t, func(t *testing.T) {
+			src := &source{powers: powers{ResumeProven: true}, list: one("10", "a=1"), watch: idle}
+			r := start(t, src, newSink(t), &reflector.Options{Session: 400 * time.Millisecond})
+			after(10 * time.Second)
+			if n := r.Status().Watches; n < 20 || n > 40 {
+				t.Errorf("%d watches in 10 s", n)
+			}
 		})
 	})
 	t.Run("progress has none", func(t *testing.T) {
