@@ -139,3 +139,34 @@ func TestPatched(t *testing.T) {
 	_, _, err = backend.Patched(merge(`{"n":1}`), make(chan int))
 	require.Error(t, err)
 }
+
+func TestConflictUnderAVersionIsFinal(t *testing.T) {
+	b := fake.New(fake.Plan{}, item{Key: "a"})
+	b.Intercept(fake.Update, func(context.Context, string) error { return backend.ErrConflict })
+	_, err := backend.PatchByUpdate(t.Context(), b, "a", merge(`{"n":9}`), "1")
+	require.ErrorIs(t, err, backend.ErrConflict)
+	require.Equal(t, 1, b.Calls(fake.Update))
+	_, err = backend.WithFinalizers[pod](b).Update(t.Context(), item{Key: "a", Version: "1"})
+	require.ErrorIs(t, err, backend.ErrConflict)
+	require.Equal(t, 2, b.Calls(fake.Update))
+}
+
+// unversioned is a store with IDs alone.
+type unversioned struct{ backend.Backend[pod] }
+
+func (b unversioned) Get(ctx context.Context, key string) (item, error) {
+	it, err := b.Backend.Get(ctx, key)
+	it.Version = ""
+	return it, err
+}
+
+func TestPatchByUpdateMakesUseOfIDs(t *testing.T) {
+	s, b := seeded(t, pod{N: 1, Name: "old"})
+	b.before = once(func() {
+		must(s.Delete(t.Context(), "a", object.Any))
+		must(s.Create(t.Context(), "a", pod{Name: "new"}))
+	})
+	got, err := backend.PatchByUpdate(t.Context(), backend.Backend[pod](unversioned{b}), "a", merge(`{"n":9}`), object.Any)
+	require.NoError(t, err)
+	require.Equal(t, pod{N: 9, Name: "new"}, got.Object)
+}
