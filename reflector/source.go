@@ -53,8 +53,17 @@ type Batch[T any] struct {
 // ListWatcher is a source: anything that can list keyed objects and tell of
 // their changes. The package documentation has the ten rules.
 type ListWatcher[T any] interface {
+	// List gives a page of all objects, as of now unless opts let it be older.
+	// The page and its items belong to the caller; what the items point to is
+	// shared and not changed by anybody.
 	List(ctx context.Context, opts ListOptions) (Page[T], error)
+	// Watch gives what changes after opts.After, for as long as ctx and the
+	// source let it. Nothing happens until somebody ranges over it, and each
+	// range is a session of its own. A non-nil error is the last thing yielded,
+	// and its batch means nothing.
 	Watch(ctx context.Context, opts WatchOptions) iter.Seq2[Batch[T], error]
+	// Powers says what this source can do. It is cheap, needs no connection and
+	// is asked again and again.
 	Powers() Powers[T]
 }
 
@@ -102,7 +111,8 @@ type WatchOptions struct {
 // Page is a part of a list.
 type Page[T any] struct {
 	Items []object.Item[T]
-	// Cursor is where a watch that misses nothing begins.
+	// Cursor is the state that the page shows, where a watch that misses nothing
+	// of what came after it begins.
 	Cursor Cursor
 	// Next is where the list goes on; "" when this was the last page.
 	Next PageToken
