@@ -11,7 +11,7 @@ import (
 
 type benchPod struct {
 	node, owner string
-	pad         [1024]byte
+	_           [1024]byte // as large as such things are
 }
 
 func benchItem(i, version int) object.Item[*benchPod] {

@@ -102,8 +102,7 @@ func (w twig[K]) add(owner uint64, shift uint, hash uint64, value K, slot uint32
 		return w, c, isNew
 	}
 	if w.branch == nil { // another hash: they part here or further down
-		w.branch = &branch[K]{owner: owner, bits: hashBit(w.leaf.cell.hash, shift), kids: []twig[K]{w}}
-		w.leaf = nil
+		w = twig[K]{branch: &branch[K]{owner: owner, bits: hashBit(w.leaf.cell.hash, shift), kids: []twig[K]{w}}}
 	}
 	b := w.branch.edit(owner)
 	bit := hashBit(hash, shift)

@@ -16,7 +16,7 @@ func IsPermanent(err error) bool {
 	if _, ok := err.(*permanentError); ok {
 		return true
 	}
-	one, many := unwrap(err)
+	many, one := unwrap(err)
 	for _, e := range many {
 		if IsPermanent(e) {
 			return true
@@ -34,7 +34,7 @@ func IsLater(err error) bool {
 	case *laterError:
 		return true
 	}
-	one, many := unwrap(err)
+	many, one := unwrap(err)
 	later := false
 	for _, e := range many {
 		if e == nil {
@@ -63,7 +63,7 @@ func longest(err error, later bool) (d time.Duration, named bool) {
 			d, named = after, true
 		}
 	}
-	one, many := unwrap(err)
+	many, one := unwrap(err)
 	if sub, ok := longest(one, later); ok {
 		d, named = max(d, sub), true
 	}
@@ -76,12 +76,12 @@ func longest(err error, later bool) (d time.Duration, named bool) {
 }
 
 // unwrap gives what err wraps: one error or many, never both.
-func unwrap(err error) (one error, many []error) {
+func unwrap(err error) (many []error, one error) {
 	switch e := err.(type) {
 	case interface{ Unwrap() error }:
-		return e.Unwrap(), nil
-	case interface{ Unwrap() []error }:
 		return nil, e.Unwrap()
+	case interface{ Unwrap() []error }:
+		return e.Unwrap(), nil
 	}
 	return nil, nil
 }

@@ -14,7 +14,7 @@ import (
 )
 
 // Handle has the name of one that is fine.
-type Handle[T any] struct{ p *T }
+type Handle[T any] struct{ _ *T }
 
 type pair struct{ Namespace, Name string }
 

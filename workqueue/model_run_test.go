@@ -23,7 +23,6 @@ type stepper struct {
 	ended   context.Context
 	touched uint8
 	op      string
-	history func() string
 }
 
 var errPlain = errors.New("plain")
