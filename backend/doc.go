@@ -24,7 +24,8 @@
 //     version than the one named is [ErrConflict], and nothing was written.
 //  3. A write under object.Any waits its turn; it never fails because somebody
 //     else writes too.
-//  4. Create is [ErrExists] when there is an object under the key. Update, Patch
+//  4. Create is [ErrNoKey] without a key: what no cache can hold must not come to
+//     be. It is [ErrExists] when there is an object under the key. Update, Patch
 //     and Delete are [ErrNotFound] when there is none, whatever version they name.
 //  5. Every write answers the object as stored, with its new version and with
 //     whatever the store filled in.

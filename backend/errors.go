@@ -26,6 +26,8 @@ var (
 	// ErrNoVersion: a write that names neither a version nor object.Any. It is
 	// permanent (see package retry): the program forgot something.
 	ErrNoVersion = retry.Permanent(errors.New("backend: a write without a version"))
+	// ErrNoKey: a Create without a key. Permanent, too.
+	ErrNoKey = retry.Permanent(errors.New("backend: an object without a key"))
 )
 
 // What WithFinalizers answers besides. Both are permanent.

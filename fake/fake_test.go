@@ -64,6 +64,7 @@ func TestIntercept(t *testing.T) {
 	require.Equal(t, []string{"list #1 at 1", "watch #1: mine", "get #1 \"a\" at 1", "get #2 \"a\" at 1",
 		"create #1 \"new\" at 2", "update #1 \"a\": mine", "get #3 \"a\" at 1"}, lines(b), "in the order in which they begin")
 	require.Equal(t, 7, b.Calls(fake.List|fake.Watch|fake.Get|fake.Writes))
+	require.Equal(t, 7, b.Calls(0), "every operation")
 
 	b.Intercept(fake.Watch, nil)
 	require.NoError(t, calls[1].do(t.Context(), b))

@@ -68,14 +68,14 @@ func (b *Backend[T]) Log() []Call {
 	return all
 }
 
-// Calls counts the calls of the operations in op since the Backend was made, those
-// that are not done yet included.
+// Calls counts the calls of the operations in op (zero is every one) since the
+// Backend was made, those that are not done yet included.
 func (b *Backend[T]) Calls(op Op) int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	n := 0
 	for i, calls := range b.calls {
-		if op&(1<<i) != 0 {
+		if op == 0 || op&(1<<i) != 0 {
 			n += calls
 		}
 	}

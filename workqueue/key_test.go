@@ -14,7 +14,7 @@ import (
 )
 
 // Handle has the name of one that is fine.
-type Handle[T any] struct{ _ *T }
+type Handle[T any] struct{ P *T }
 
 type pair struct{ Namespace, Name string }
 
@@ -69,7 +69,7 @@ func TestQ09_KeysThatAreNotEqual(t *testing.T) {
 	refuses(t, struct{ A [2]struct{ F float64 } }{}, ".A[].F of kind float64")
 	refuses(t, [1]any{}, "[] of kind interface")
 	refuses(t, time.Time{}, "of kind ptr")
-	refuses(t, Handle[int]{}, ".p of kind ptr")
+	refuses(t, Handle[int]{}, ".P of kind ptr")
 
 	accepts(t, "a", "a", "b")
 	accepts(t, "", "", "b")

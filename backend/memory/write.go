@@ -63,6 +63,9 @@ func (s *Store[T]) create(ctx context.Context, key string, obj T, dry bool) (obj
 	if err := s.usable(ctx); err != nil {
 		return object.Item[T]{}, &backend.Error{Op: "create", Key: key, Err: err}
 	}
+	if key == "" {
+		return object.Item[T]{}, &backend.Error{Op: "create", Err: backend.ErrNoKey}
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if cur, ok := s.objects[key]; ok {

@@ -8,8 +8,10 @@ import (
 
 	"github.com/homeostat/homeostat/backend"
 	"github.com/homeostat/homeostat/backend/memory"
+	"github.com/homeostat/homeostat/informer"
 	"github.com/homeostat/homeostat/object"
 	"github.com/homeostat/homeostat/patch"
+	"github.com/homeostat/homeostat/reflector"
 	"github.com/homeostat/homeostat/retry"
 	"github.com/stretchr/testify/require"
 )
@@ -286,4 +288,29 @@ func TestConcurrentWritesUnderAnyAllHappen(t *testing.T) {
 	got := must(s.Get(ctx, "a"))
 	require.Len(t, got.Object.Tags, 50)
 	require.Equal(t, object.Version(strconv.Itoa(51)), got.Version)
+}
+
+func TestAnObjectWithoutAKeyIsRefused(t *testing.T) {
+	s := memory.New[string](nil)
+	for _, b := range []backend.Backend[string]{s, mustDryRun(t, s)} {
+		_, err := b.Create(t.Context(), "", "x")
+		require.ErrorIs(t, err, backend.ErrNoKey)
+		require.True(t, retry.IsPermanent(err))
+	}
+	page, err := s.List(t.Context(), reflector.ListOptions{})
+	require.NoError(t, err)
+	require.Empty(t, page.Items)
+}
+
+func mustDryRun(t *testing.T, s *memory.Store[string]) backend.Backend[string] {
+	b, err := s.DryRun()
+	require.NoError(t, err)
+	return b
+}
+
+func TestFaultyOptionsComeOutOfRun(t *testing.T) {
+	sink := informer.New(memory.New[string](&memory.Options{History: -1}), nil)
+	err := sink.Run(t.Context())
+	require.ErrorIs(t, err, memory.ErrInvalidOptions)
+	require.ErrorContains(t, err, "History")
 }
