@@ -82,6 +82,7 @@ func (c *cycle[T]) page(ctx context.Context, opts ListOptions) (Page[T], error) 
 	defer returned()
 	c.inside = "source List"
 	page, err := c.src.List(ctx, opts)
+	ask(err)
 	if err == nil {
 		c.whole = false // until it is committed
 		c.track.seen(len(page.Items) > 0)

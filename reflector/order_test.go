@@ -140,6 +140,33 @@ func TestR08_SetBackWithoutAnOrder(t *testing.T) {
 	})
 }
 
+// That word is kept until a full state came, and needed only without an order.
+func TestR08_TheSourcesWord(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		powers powers
+		resets uint64
+	}{
+		{"no order", powers{Initial: true, ResumeProven: true}, 1},
+		{"order, and nothing older", powers{Initial: true, ResumeProven: true, Compare: compare}, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				full := func(ctx context.Context, _ reflector.WatchOptions, yield yield) {
+					if yield(whole("e/50", "a=1"), nil) {
+						nap(ctx, time.Minute)
+					}
+				}
+				src := &source{powers: c.powers, watch: script(full, fails(reflector.ErrFutureCursor), fails(errBoom), full, stay)}
+				r := start(t, src, newSink(t), &reflector.Options{Backoff: exact})
+				after(3 * time.Minute)
+				want(t, "watches", len(src.watches), 5)
+				want(t, "resets", r.Status().Resets, c.resets)
+			})
+		})
+	}
+}
+
 // Only the same answer all the time is insisting.
 func TestR08_LagThatEndsIsForgotten(t *testing.T) {
 	bubble(t, func(t *testing.T) {

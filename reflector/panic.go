@@ -1,8 +1,11 @@
 package reflector
 
 import (
+	"errors"
 	"fmt"
 	"runtime/debug"
+
+	"github.com/homeostat/homeostat/retry"
 )
 
 // PanicError is a panic of somebody else's code on the reflector's goroutine:
@@ -32,4 +35,18 @@ func (e *PanicError) Error() string {
 // itself, so that the stack is still the panicking one.
 func caught(in, key string, value any) *PanicError {
 	return &PanicError{In: in, Key: key, Value: value, Stack: debug.Stack()}
+}
+
+// ask calls those methods of somebody's error that will be called later. One that
+// can't be asked (a typed nil, most often) panics here, where that is caught and it
+// is known whose error it is.
+func ask(err error) {
+	if err == nil {
+		return
+	}
+	_ = err.Error()
+	_ = errors.Is(err, errAgain) // which it is not: all of its tree is asked
+	_, _ = errors.AsType[*PanicError](err)
+	_, _ = retry.Delay(err)
+	_, _ = retry.IsLater(err), retry.IsPermanent(err)
 }

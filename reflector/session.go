@@ -96,6 +96,7 @@ func (s *session[T]) follow(ctx context.Context, opts WatchOptions) {
 			break
 		}
 	}
+	ask(s.last)
 }
 
 // ended says how the session ended and what the next attempt has to do.

@@ -79,6 +79,7 @@ func (s *staged[T]) stage(items []object.Item[T]) error {
 	was := s.cycle.inside
 	s.cycle.inside = "sink Stage"
 	err := s.relist.Stage(items)
+	ask(err)
 	s.cycle.inside = was
 	if err != nil {
 		return fmt.Errorf("sink Stage: %w", err)
@@ -101,6 +102,7 @@ func (s *staged[T]) commit(at Cursor) error {
 	was := c.inside
 	c.inside = "sink Commit"
 	err = relist.Commit(at)
+	ask(err)
 	c.inside = was
 	if err != nil {
 		return fmt.Errorf("sink Commit: %w", err)

@@ -128,5 +128,5 @@ func text(err error) string {
 	if err == nil {
 		return ""
 	}
-	return err.Error()
+	return fmt.Sprint(err) // not err.Error(), which may panic
 }

@@ -165,6 +165,7 @@ func (s *session[T]) apply(b Batch[T]) error {
 	was := c.inside
 	c.inside = "sink Apply"
 	err := c.sink.Apply(b, object.Watched)
+	ask(err)
 	c.inside = was
 	if err != nil {
 		return fmt.Errorf("sink Apply: %w", err)

@@ -165,14 +165,15 @@ func (t *tracker) failed() int {
 // errors are logged the first, second, fourth, eighth … time in a row.
 func (t *tracker) backOff(err error, delay time.Duration) {
 	now := time.Now()
+	said := text(err) // the error's code: under no lock
 	t.mu.Lock()
 	t.enterLocked(BackingOff, now)
 	t.status.Next = now.Add(delay)
 	log := false
 	if err != nil {
 		t.status.Err = err
-		if text := err.Error(); text != t.text {
-			t.text, t.same = text, 0
+		if said != t.text {
+			t.text, t.same = said, 0
 		}
 		t.same++
 		log = bits.OnesCount(t.same) == 1
