@@ -60,6 +60,9 @@
 //     during its reconcile makes it run again, and nothing is lost between the two.
 //   - G7 Read your writes. A key whose controller wrote does not run again before the
 //     cache provably contains the write. Only that key waits.
+//   - G8 Pull compensates push. A change that the watch lost is found by the next list,
+//     and repaired; what did not change causes no event. (A list that comes by itself,
+//     to audit, is still to come.)
 //   - G9 Failure is not emptiness. Only a complete list infers deletes; an error or a
 //     part of a list never does. No controller acts on a cache that is not synced.
 //   - G10 Nothing leaks, nothing crashes. After Run returned nothing of ours is left.
@@ -67,7 +70,4 @@
 //     and the rest goes on.
 //   - G11 Nothing is silent. Every source, handler and key can be asked what it is
 //     doing, since when, what failed last and what comes next.
-//
-// G8 (a periodic audit, which finds what a watch lost without knowing) is still to
-// come; its number is kept for it.
 package homeostat

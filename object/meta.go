@@ -1,7 +1,7 @@
 package object
 
 import (
-	"encoding/json"
+	"runtime"
 	"time"
 )
 
@@ -23,14 +23,14 @@ type Meta struct {
 	// Deleting is when a delete was asked for that waits for finalizers; set by
 	// the store alone.
 	Deleting time.Time `json:"deleting,omitzero"`
-	// Managed is the record of who applied which fields.
-	Managed json.RawMessage `json:"managed,omitempty"`
 }
 
 // Owner names the object that another one belongs to.
 type Owner struct {
+	// Kind is the owner's type, by a name of the program's own.
 	Kind string `json:"kind"`
-	Key  string `json:"key"`
+	// Key is what the owner's store holds it under.
+	Key string `json:"key"`
 	// ID pins the owner's identity: one deleted and created again under the same
 	// key is another owner. Empty when its store cannot tell.
 	ID string `json:"id,omitempty"`
@@ -43,22 +43,33 @@ func (m *Meta) ObjectMeta() *Meta { return m }
 func (m Meta) IsDeleting() bool { return !m.Deleting.IsZero() }
 
 // MetaOf finds the Meta embedded in *obj, whether T is a struct or a pointer to
-// one. It is nil when there is none, also when T is a nil pointer.
+// one. It is nil when there is none, also when T is a nil pointer, or the Meta is
+// behind an embedded pointer that is nil.
 //
 // What it points to is part of *obj: to change it is to change the object. Of a
 // T that is a pointer this is the shared object, so clone it first.
-func MetaOf[T any](obj *T) *Meta {
+func MetaOf[T any](obj *T) (m *Meta) {
+	// A method promoted through a pointer that is nil dereferences it.
+	defer func() {
+		switch v := recover().(type) {
+		case nil:
+		case runtime.Error:
+			m = nil
+		default:
+			panic(v) // a type's own ObjectMeta has its own reasons
+		}
+	}()
 	if obj == nil {
 		return nil
 	}
-	if m, ok := any(obj).(metaHolder); ok {
-		return m.ObjectMeta()
+	holder, ok := any(obj).(metaHolder)
+	if !ok {
+		holder, ok = any(*obj).(metaHolder)
 	}
-	m, ok := any(*obj).(metaHolder)
-	if !ok || isNilPointer(*obj) {
+	if !ok {
 		return nil
 	}
-	return m.ObjectMeta()
+	return holder.ObjectMeta()
 }
 
 type metaHolder interface{ ObjectMeta() *Meta }

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/homeostat/homeostat/object"
+	"github.com/stretchr/testify/require"
 )
 
 type (
@@ -117,10 +118,9 @@ func TestMeta_JSON(t *testing.T) {
 			Owners:     []object.Owner{{Kind: "ReplicaSet", Key: "web"}, {Kind: "Node", Key: "n1", ID: "7"}},
 			Finalizers: []string{"volume"},
 			Deleting:   time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
-			Managed:    json.RawMessage(`{"by":"me"}`),
 		}}, `{"meta":{"labels":{"app":"web"},` +
 			`"owners":[{"kind":"ReplicaSet","key":"web"},{"kind":"Node","key":"n1","id":"7"}],` +
-			`"finalizers":["volume"],"deleting":"2026-01-02T03:04:05Z","managed":{"by":"me"}},"command":"run"}`},
+			`"finalizers":["volume"],"deleting":"2026-01-02T03:04:05Z"},"command":"run"}`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -137,4 +137,24 @@ func TestMeta_JSON(t *testing.T) {
 			}
 		})
 	}
+}
+
+type carrier struct{ object.Meta }
+
+type farther struct{ *carrier }
+
+func TestMetaOfBehindANilPointerIsNone(t *testing.T) {
+	require.Nil(t, object.MetaOf(&farther{}))
+	none := &farther{}
+	require.Nil(t, object.MetaOf(&none))
+	some := &farther{&carrier{}}
+	require.Same(t, &some.carrier.Meta, object.MetaOf(&some))
+}
+
+type odd struct{}
+
+func (odd) ObjectMeta() *object.Meta { panic("its own") }
+
+func TestMetaOfLeavesATypesOwnPanicAlone(t *testing.T) {
+	require.PanicsWithValue(t, "its own", func() { object.MetaOf(&odd{}) })
 }

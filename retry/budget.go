@@ -22,8 +22,8 @@ type Budget struct {
 }
 
 // NewBudget lets through perSecond calls a second, and up to burst at once after
-// a time without any (less than 1 is 1). A perSecond that is not positive, as
-// rate.Inf, is no limit.
+// a time without any (less than 1 is 1). rate.Inf is no limit, and so is a perSecond
+// of 0 or less (unlike rate.NewLimiter, where 0 lets nothing through).
 func NewBudget(perSecond rate.Limit, burst int) *Budget {
 	if !(perSecond > 0) {
 		return &Budget{}

@@ -4,7 +4,7 @@
 //
 //	nil                   done
 //	Later(d, why)         nothing failed, look again after d
-//	After(err, d)         failed, not again before d
+//	After(err, d)         failed, again after d unless asked for before
 //	Permanent(err)        failed, and the same input would fail again
 //	any other error       failed, again after a backoff
 //

@@ -1,12 +1,12 @@
-// Command first is a first controller: any function that lists is a backend.
+// Command first is a first controller: any function that lists is a source.
 package main
 
 import (
 	"context"
 	"log"
+	"log/slog"
 	"os"
 	"os/signal"
-	"path/filepath"
 
 	"github.com/homeostat/homeostat/informer"
 	"github.com/homeostat/homeostat/reconcile"
@@ -20,19 +20,24 @@ func (u User) Key() string { return u.Name }
 // listUsers could as well ask a database or an API.
 func listUsers(ctx context.Context) ([]User, error) { return []User{{"ann"}, {"bob"}}, nil }
 
-// home keeps a folder for each user, and none for those who are gone.
+// home makes the folder of a user, or takes it away when the user is gone.
 func home(ctx context.Context, req reconcile.Request[User]) error {
-	dir := filepath.Join("homes", req.Key)
-	if _, exists := req.Object(); !exists {
-		return os.RemoveAll(dir)
+	homes, err := os.OpenRoot("homes") // whatever a name says, nothing outside is touched
+	if err != nil {
+		return err
 	}
-	return os.MkdirAll(dir, 0o755)
+	defer homes.Close()
+	if _, exists := req.Object(); !exists {
+		return homes.RemoveAll(req.Key)
+	}
+	return homes.MkdirAll(req.Key, 0o755)
 }
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	users := informer.New(reflector.Poll(listUsers, User.Key, nil), nil)
+	os.MkdirAll("homes", 0o755)
+	users := informer.New(reflector.Poll(listUsers, User.Key, nil), &informer.Options{Logger: slog.Default()})
 	if err := reconcile.Run(ctx, reconcile.New("homes", users, home, nil)); err != nil {
 		log.Fatal(err)
 	}

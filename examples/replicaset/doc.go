@@ -22,6 +22,10 @@
 // changed template is for new Pods only.) While a file cannot be read or understood,
 // what it said last remains in force, and the error names the file and the line.
 //
+// What the processes write is discarded; -logs folder keeps it, a file a Pod. On a
+// terminal the program shows a table, elsewhere (and with -plain) a line for each
+// transition.
+//
 // Four parts do this, and know each other only through backends:
 //
 //  1. the source, which lists and watches the folder (backend/file);

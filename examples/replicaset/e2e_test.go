@@ -167,7 +167,8 @@ func (p *program) replace(file, content string) {
 // pids lists the shells of one set that have become what they shall be.
 func (p *program) pids(set string) (pids []int) {
 	for _, process := range proctest.Running() {
-		if strings.HasPrefix(process.Args, "sh -c") && strings.HasSuffix(process.Args, p.marker+"-"+set+"-") {
+		// (The first of its group: between fork and exec a child looks like its parent.)
+		if process.PID == process.PGID && strings.HasPrefix(process.Args, "sh -c") && strings.HasSuffix(process.Args, p.marker+"-"+set+"-") {
 			pids = append(pids, process.PID)
 			p.groups[process.PGID] = true
 		}
