@@ -1,7 +1,6 @@
 package informer
 
 import (
-	"errors"
 	"slices"
 	"strings"
 
@@ -50,8 +49,9 @@ func (i *Informer[T]) quarantine(p *plan[T], events []reflector.Event[T], refuse
 	for key, item := range p.refused {
 		why := refuse[key]
 		h := held[T]{item: item}
-		var taken *indexer.TakenError
-		if errors.As(why, &taken) {
+		// Not errors.As: what an index function panicked with may be an error that
+		// can't be asked.
+		if taken, ok := why.(*indexer.TakenError); ok {
 			h.holder = taken.Holder
 			if _, too := refuse[h.holder]; too {
 				retry(item)

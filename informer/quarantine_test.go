@@ -1,6 +1,7 @@
 package informer_test
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -8,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/homeostat/homeostat/indexer"
 	"github.com/homeostat/homeostat/informer"
@@ -283,6 +285,34 @@ func TestWaitFor_Refused(t *testing.T) {
 			t.Errorf("got %v", err)
 		}
 		if err := inf.WaitFor(t.Context(), "a", src.Put("a", "good")); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+type nilError struct{ err error }
+
+func (e *nilError) Error() string { return e.err.Error() }
+func (e *nilError) Unwrap() error { return e.err }
+
+// An index function may panic with an error that can't be asked anything.
+func TestQuarantineOfAPanicWithATypedNil(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		src := newSource()
+		src.Put("a", "bad")
+		src.Put("b", "g")
+		i := informer.New(src, nil, indexer.By("group", func(o *obj) string {
+			if o.Group == "bad" {
+				panic((*nilError)(nil))
+			}
+			return o.Group
+		}))
+		run(t, i)
+		synctest.Wait()
+		if _, ok := i.Cache().Get("b"); !ok || i.Status().Refused["a"] == nil {
+			t.Errorf("cache %v, refused %v", cached(i), i.Status().Refused)
+		}
+		if _, err := json.Marshal(i.Status()); err != nil {
 			t.Error(err)
 		}
 	})
