@@ -12,6 +12,7 @@ import (
 	"github.com/homeostat/homeostat/informer"
 	"github.com/homeostat/homeostat/object"
 	"github.com/homeostat/homeostat/patch"
+	"github.com/homeostat/homeostat/reflector"
 )
 
 // Client is one type, ready for reconcilers: an informer to read from and a
@@ -110,8 +111,12 @@ func (t *tracked[T]) write(ctx context.Context, op, key string, do func() (objec
 		return do()
 	}
 	if !t.in.Synced() {
+		why := "nothing is written on the word of an empty cache"
+		if t.in.Status().Source.State == reflector.Starting {
+			why = "it is not running; name it in Reads, Watch or Run"
+		}
 		return object.Item[T]{}, &backend.Error{Op: op, Key: key,
-			Err: fmt.Errorf("%w: informer %q; nothing is written on the word of an empty cache", ErrNotSynced, t.in.Name())}
+			Err: fmt.Errorf("%w: informer %q: %s", ErrNotSynced, t.in.Name(), why)}
 	}
 	if t.dry {
 		return do()

@@ -342,6 +342,7 @@ func TestG9_ARunDoesNotWriteOverAnUnsyncedCache(t *testing.T) {
 		err := c.Explain("p").Runs[0].Err
 		require.ErrorIs(t, err, reconcile.ErrNotSynced)
 		require.ErrorContains(t, err, "children")
+		require.ErrorContains(t, err, "not running; name it")
 		var refused *backend.Error
 		require.ErrorAs(t, err, &refused)
 		require.Equal(t, "child", refused.Key)

@@ -14,7 +14,7 @@ var (
 	// returns all that is wrong at once, joined.
 	ErrInvalidOptions = errors.New("reconcile: invalid options")
 	// ErrAlreadyRunning: Run is for once; a restart is a new Controller.
-	ErrAlreadyRunning = errors.New("reconcile: already running")
+	ErrAlreadyRunning = errors.New("reconcile: was run before; it runs once")
 )
 
 // What a run meets.
@@ -29,7 +29,8 @@ var (
 	ErrStopping = errors.New("reconcile: stopping")
 )
 
-// PanicError is a panic of the caller's code, caught where it was called. Where
+// PanicError is a panic of the caller's code, caught where it was called, or of the
+// methods of an error that it returned (a nil pointer in an error, say). Where
 // says whose, and for which key. It wraps nothing: an error that was panicked with
 // decides nothing, whatever it wraps.
 type PanicError struct {
@@ -45,7 +46,8 @@ func (e *PanicError) Error() string {
 
 // StillRunning names what had not ended when Run gave up on it: work that went
 // on after the grace period and after its context was cancelled. Its goroutines
-// are the only ones that are left.
+// are the only ones that are left. A runner that was waited for, and whose
+// WaitForSync has not returned, is named and not the one that waits for it.
 type StillRunning struct {
 	// Keys are the keys still at work, sorted, by the name of their controller. A
 	// runner of another kind that did not return has its name and no keys.

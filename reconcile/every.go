@@ -2,6 +2,7 @@ package reconcile
 
 import (
 	"hash/maphash"
+	"math"
 	"math/rand/v2"
 	"time"
 )
@@ -24,7 +25,7 @@ func (c *Controller[T]) lookLater(key string) {
 		return
 	}
 	phase := time.Duration(maphash.String(c.seed, key) % uint64(every))
-	after := nextPhase(now.Sub(c.started), phase, every) + rand.N(every/10+1)
+	after := plus(nextPhase(now.Sub(c.started), phase, every), rand.N(every/10+1))
 	c.keyLocked(key).due = now.Add(after)
 	c.mu.Unlock()
 	c.queue.AddAfter(key, after)
@@ -38,4 +39,13 @@ func nextPhase(elapsed, phase, every time.Duration) time.Duration {
 		d += every
 	}
 	return d
+}
+
+// plus adds durations that are not negative; what is too long for a Duration is
+// the longest there is.
+func plus(a, b time.Duration) time.Duration {
+	if a > math.MaxInt64-b {
+		return math.MaxInt64
+	}
+	return a + b
 }

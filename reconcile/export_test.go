@@ -42,3 +42,6 @@ func ReleasedRecord(intake context.Context, wait func(context.Context) error) (w
 	r.release()
 	return waits
 }
+
+// Plus adds durations without overflow.
+func Plus(a, b time.Duration) time.Duration { return plus(a, b) }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"sync/atomic"
 	"time"
 )
 
@@ -44,7 +45,8 @@ type Group struct {
 // caches. What has not returned by then, and a moment after its contexts were
 // cancelled, is named in a *[StillRunning] and left alone.
 //
-// A panic of a runner is a failure, a *[PanicError]. Faulty arguments are
+// A panic of a runner, in its WaitForSync or in the methods of an error that it
+// returned, is a failure, a *[PanicError]. Faulty arguments are
 // ErrInvalidOptions, joined, before anything is started.
 func (g *Group) Run(ctx context.Context, all ...Runner) error {
 	nodes, err := plan(all)
@@ -131,8 +133,9 @@ type node struct {
 
 	ctx    context.Context
 	cancel context.CancelFunc
-	ended  chan struct{} // closed when Run has returned, or will not be called
-	over   chan struct{} // closed when ended, or given up
+	within atomic.Pointer[node] // whose code it is in: its own, or that of what it waits for
+	ended  chan struct{}        // closed when Run has returned, or will not be called
+	over   chan struct{}        // closed when ended, or given up
 	// Set before ended is closed.
 	err     error
 	blocked bool // err is not its own: something that it needs ended unsynced
@@ -143,32 +146,44 @@ type node struct {
 // run waits for what the node needs, and runs it.
 func (n *node) run(stopping context.Context) {
 	defer close(n.ended)
+	where, returned := n.name, false
+	defer func() {
+		switch v := recover(); {
+		case v != nil:
+			n.err, n.blocked = caught(where, v), false
+		case !returned:
+			n.err = &PanicError{Where: where, Value: "runtime.Goexit was called"}
+		}
+	}()
 	for _, need := range n.needs {
 		s, ok := need.runner.(syncer)
 		if !ok {
 			continue
 		}
-		if err := s.WaitForSync(stopping); err != nil {
+		n.within.Store(need)
+		where = "WaitForSync of " + need.name
+		err := s.WaitForSync(stopping)
+		readable(err)
+		if err != nil {
 			if stopping.Err() == nil {
 				n.err, n.blocked = fmt.Errorf("reconcile: %s can't start: %w", n.name, err), true
 			}
+			returned = true
 			return
 		}
 	}
 	if stopping.Err() != nil {
+		returned = true
 		return
 	}
-	n.err = &PanicError{Where: n.name, Value: "runtime.Goexit was called"}
-	defer func() {
-		if v := recover(); v != nil {
-			n.err = caught(n.name, v)
-		}
-	}()
-	if err := n.runner.Run(n.ctx); err != nil {
+	n.within.Store(n)
+	where = n.name
+	err := n.runner.Run(n.ctx)
+	readable(err)
+	if err != nil {
 		n.err = fmt.Errorf("%s: %w", n.name, err)
-	} else {
-		n.err = nil
 	}
+	returned = true
 }
 
 // conduct stops the node when its turn has come, and gives up on it when it does
@@ -189,13 +204,17 @@ func (n *node) conduct(stopping context.Context, grace time.Duration, over chan<
 	}
 	n.cancel()
 	// A controller keeps to its grace by itself, and knows its keys.
-	n.late = !within(n.ended, grace+2*unwind)
+	n.late = !within(n.ended, plus(grace, 2*unwind))
 }
 
 // verdict is what came of the node: its failure, and what of it still runs.
 func (n *node) verdict(stopping bool) (error, map[string][]string) {
 	if n.late {
-		return nil, map[string][]string{n.name: nil}
+		name := n.name
+		if in := n.within.Load(); in != nil {
+			name = in.name // one that was never started is not running
+		}
+		return nil, map[string][]string{name: nil}
 	}
 	if still, ok := errors.AsType[*StillRunning](n.err); ok {
 		if errors.Unwrap(n.err) == error(still) {

@@ -540,7 +540,9 @@ func TestRunIsForOnce(t *testing.T) {
 		require.Panics(t, func() { c.Only(func(informer.Change[thing]) bool { return true }) })
 		require.Panics(t, func() { reconcile.Watch(c, in, owners) })
 		require.NoError(t, stop())
-		require.ErrorIs(t, c.Run(t.Context()), reconcile.ErrAlreadyRunning)
+		err := c.Run(t.Context())
+		require.ErrorIs(t, err, reconcile.ErrAlreadyRunning)
+		require.ErrorContains(t, err, `it runs once: controller "c"`)
 		require.Equal(t, reconcile.Stopped, c.Status().State)
 	})
 }

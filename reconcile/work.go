@@ -2,6 +2,7 @@ package reconcile
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"runtime/debug"
@@ -54,7 +55,22 @@ func (c *Controller[T]) call(ctx context.Context, req Request[T]) (err error, pa
 			err, panicked = caught(c.where(req.Key), v), true
 		}
 	}()
-	return c.f(ctx, req), false
+	err = c.f(ctx, req)
+	readable(err)
+	return err, false
+}
+
+// readable panics, if anything in err does that is asked of it later: a nil pointer
+// in an error, say, that only its methods notice. It is for calling where panics
+// are recovered.
+func readable(err error) {
+	if err == nil {
+		return
+	}
+	_ = Decide(err)
+	_ = errors.Is(err, context.Canceled)
+	_, _ = errors.AsType[*StillRunning](err)
+	_ = err.Error()
 }
 
 func (c *Controller[T]) where(key string) string {
