@@ -452,3 +452,29 @@ func TestWaitFor_NothingIsLeft(t *testing.T) {
 		}
 	})
 }
+
+// A list that found everything as it was proves as much as one that tells it.
+func TestG4_NotModifiedIsAProof(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		calls := 0
+		src := reflector.Poll(func(context.Context) ([]string, error) {
+			if calls++; calls > 1 {
+				return nil, reflector.ErrNotModified
+			}
+			return []string{"a"}, nil
+		}, func(s string) string { return s }, nil)
+		i := informer.New(src, nil)
+		run(t, i)
+		if err := i.WaitForSync(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		defer cancel()
+		if err := i.WaitFor(ctx, "a", ""); err != nil {
+			t.Error(err)
+		}
+		if i.Cache().Len() != 1 {
+			t.Error("the cache has lost what it had")
+		}
+	})
+}

@@ -87,5 +87,11 @@ func (r *relist[T]) Commit(at reflector.Cursor) error {
 	return i.apply(events, step{why: r.why, inferred: true, full: r.seq, at: at})
 }
 
+// Unchanged is reflector.Relist's: a full state like any other, for those who wait
+// for one.
+func (r *relist[T]) Unchanged(at reflector.Cursor) error {
+	return r.inf.apply(nil, step{why: r.why, full: r.seq, at: at})
+}
+
 // Abort is reflector.Relist's.
 func (r *relist[T]) Abort() { r.named, r.changed = nil, nil }

@@ -21,6 +21,8 @@ func (idleRelist) Unstage(string)      {}
 func (idleRelist) Commit(cursor) error { return nil }
 func (idleRelist) Abort()              {}
 
+func (idleRelist) Unchanged(cursor) error { return nil }
+
 // A live batch on its way to the sink allocates nothing.
 func TestBatchesDoNotAllocate(t *testing.T) {
 	for name, wrap := range map[string]func(reflector.ListWatcher[string]) reflector.ListWatcher[string]{

@@ -70,4 +70,3 @@ func TestStatusPrintsAnyError(t *testing.T) {
 		t.Error(err)
 	}
 }
-

@@ -31,8 +31,9 @@
 //     or a channel between source and reflector: while the sink is busy the source
 //     waits in yield.
 //  2. The first batch says that the watch is open and where it stands: it has no
-//     events, and the cursor that was asked for or a later one; or it has Reset.
-//     Until then the watch is being opened, for [Options].Open at most.
+//     events, and the cursor that was asked for or a later one; or it has Reset; or,
+//     without positions, Synced alone: the full state is the one before. Until then
+//     the watch is being opened, for [Options].Open at most.
 //  3. Cursors lie between whole steps. What one step of the source changed comes in
 //     one batch, whose Cursor lies after all of it and from which a watch can go
 //     on; a batch whose Cursor is "" is no such place. The cursor of a page is the
@@ -78,12 +79,13 @@
 // # Rules for sinks
 //
 // One goroutine calls a [Sink]. The reflector tells it live batches by Apply, and
-// each full state by Begin, Stage and Unstage, and Commit or Abort. A sink sees
+// each full state by Begin, Stage and Unstage, and Commit, Unchanged or Abort. A
+// sink sees
 //
 //   - Begin before the source can have begun to read what will be staged: before
 //     the first page of a list, before each watch, and after each Commit within a
 //     watch. What was written to the source before Begin is in what Commit
-//     publishes.
+//     publishes, or Unchanged confirms.
 //   - Apply and Commit only of states that the source had (but for Torn), at
 //     cursors that never go back within an epoch.
 //   - no deletes but those that the source told and those that a complete full state

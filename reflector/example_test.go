@@ -57,6 +57,8 @@ func (n *next) Commit(reflector.Cursor) error {
 	return nil
 }
 
+func (n *next) Unchanged(reflector.Cursor) error { return nil }
+
 func (n *next) Abort() {}
 
 // Any function that lists is a source.

@@ -175,6 +175,7 @@ type sink struct {
 	log     []string
 	open    int // relists that have not ended
 	commits int
+	same    int // calls of Unchanged
 
 	// Each is asked before the sink does what it is told.
 	onApply  func(batch) error
@@ -182,6 +183,8 @@ type sink struct {
 	onStage  func([]item) error
 	onCommit func(cursor) error
 	onAbort  func()
+
+	onUnchanged func(cursor) error
 	// onShow sees each state that readers see.
 	onShow func(state map[string]item, why string)
 }
@@ -307,6 +310,26 @@ func (r *relist) Commit(at cursor) error {
 	if s.onShow != nil {
 		s.onShow(s.state, "commit")
 	}
+	return nil
+}
+
+func (r *relist) Unchanged(at cursor) error {
+	r.end()
+	if len(r.staged) > 0 {
+		r.sink.t.Error("Unchanged after Stage")
+	}
+	s := r.sink
+	if s.onUnchanged != nil {
+		if err := s.onUnchanged(at); err != nil {
+			return err
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.commits == 0 || s.cursor != at {
+		s.t.Errorf("Unchanged at %q after %d commits, the last at %q", at, s.commits, s.cursor)
+	}
+	s.same++
 	return nil
 }
 

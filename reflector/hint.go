@@ -96,7 +96,7 @@ func (h *hint[T]) list(ctx context.Context, powers Powers[T], yield func(Batch[T
 	for first := true; ; first = false {
 		page, err := h.lw.List(ctx, opts)
 		if first && errors.Is(err, ErrNotModified) {
-			return yield(Batch[T]{}, nil)
+			return yield(Batch[T]{Synced: true}, nil)
 		}
 		if err == nil && page.Next != "" && page.Next == opts.Page {
 			err = broken(fmt.Sprintf("page %q comes after itself", page.Next))

@@ -400,6 +400,7 @@ func TestHintNotModified(t *testing.T) {
 		want(t, "lists", len(p.at), 3)
 		want(t, "state", r.Status().State, reflector.Watching)
 		wantAll(t, "shown", s.shown(), "commit a=1 @")
+		want(t, "the sink heard that nothing changed", s.same, 2)
 	})
 }
 

@@ -46,8 +46,7 @@ func (c *cycle[T]) list(ctx context.Context) (h *held[T], err error) {
 			c.tokens++
 		case errors.Is(err, ErrNotModified):
 			if c.whole { // not any more after a first page
-				c.full = false // the sink has it
-				return nil, nil
+				return nil, l.into.unchanged(c.cursor)
 			}
 			err = fmt.Errorf("what was listed last did not reach the sink: %w", err)
 		}

@@ -518,6 +518,7 @@ func TestListNotModified(t *testing.T) {
 		want(t, "err", r.Status().Err, nil)
 		want(t, "state", r.Status().State, reflector.Watching)
 		wantAll(t, "nothing is shown anew", s.shown(), "commit a=1 @5")
+		want(t, "the sink heard that nothing changed", s.same, 1)
 		wantAll(t, "watches", src.afters(), "5", "5")
 		// A list that the sink refused is not "as it was" for the sink.
 		src.mu.Lock()

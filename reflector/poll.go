@@ -140,7 +140,7 @@ func (p *poll[T]) get(ctx context.Context) ([]object.Item[T], map[string]int, er
 }
 
 // Watch lists until ctx ends or a list fails: each list is one batch, a full
-// state; one that was not modified is an empty batch.
+// state; one that was not modified is Synced without Reset.
 func (p *poll[T]) Watch(ctx context.Context, opts WatchOptions) iter.Seq2[Batch[T], error] {
 	return func(yield func(Batch[T], error) bool) {
 		if opts.After != "" && !opts.Initial {
@@ -156,6 +156,7 @@ func (p *poll[T]) Watch(ctx context.Context, opts WatchOptions) iter.Seq2[Batch[
 			var b Batch[T]
 			switch {
 			case unchanged:
+				b.Synced = true
 			case err != nil:
 				yield(b, err)
 				return

@@ -225,6 +225,10 @@ func TestPollNotModified(t *testing.T) {
 		want(t, "state", st.State, reflector.Watching)
 		want(t, "watches", st.Watches, 1)
 		wantAll(t, "shown", s.shown(), "commit a=1 @")
+		if s.same < 9 {
+			t.Errorf("the sink heard %d times that nothing changed", s.same)
+		}
+		s.same = 0
 		if st.Alive.Sub(begun) < 9*time.Minute || st.LastEvent.After(begun) {
 			t.Errorf("alive %v, last event %v", st.Alive, st.LastEvent)
 		}
@@ -237,6 +241,7 @@ func TestPollNotModified(t *testing.T) {
 		want(t, "err", st.Err, nil)
 		want(t, "missed", st.Missed, 0)
 		want(t, "synced", st.Synced, true)
+		want(t, "the sink heard that nothing changed", s.same, 1)
 		// An error between is of no account.
 		p.err = errBoom
 		after(32 * time.Second)

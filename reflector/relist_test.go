@@ -3,6 +3,7 @@ package reflector_test
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -263,5 +264,70 @@ func TestRelistFromManyGoroutines(t *testing.T) {
 			})
 		}
 		wg.Wait()
+	})
+}
+
+// A sink that does not accept that nothing changed is given a full state.
+func TestUnchangedIsRefused(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		src := &source{watch: idle, powers: powers{ResumeProven: true}}
+		src.list = func(_ context.Context, n int, _ reflector.ListOptions) (page, error) {
+			if n == 2 {
+				return page{}, reflector.ErrNotModified
+			}
+			return page{Items: items("a=1"), Cursor: "5"}, nil
+		}
+		s := newSink(t)
+		s.onUnchanged = func(cursor) error { return errBoom }
+		r := start(t, src, s, &reflector.Options{Backoff: exact})
+		after(0)
+		r.Relist("test")
+		after(0)
+		wantErr(t, "err", r.Status().Err, errBoom)
+		after(time.Second)
+		wantAll(t, "shown", s.shown(), "commit a=1 @5", "commit a=1 @5")
+		want(t, "err", r.Status().Err, nil)
+	})
+}
+
+// A watch that opens with an empty batch has not said that nothing changed: its
+// full state may be on its way.
+func TestOpeningIsNotUnchanged(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		src := &source{powers: powers{Initial: true}}
+		src.watch = func(ctx context.Context, n int, _ reflector.WatchOptions, yield yield) {
+			if !yield(batch{}, nil) {
+				return
+			}
+			nap(ctx, time.Second)
+			yield(whole("", fmt.Sprintf("a=%d", n)), nil)
+			<-ctx.Done()
+		}
+		s := newSink(t)
+		r := start(t, src, s, nil)
+		after(2 * time.Second)
+		r.Relist("test")
+		after(time.Second / 2)
+		want(t, "state", r.Status().State, reflector.Streaming)
+		after(time.Second)
+		want(t, "unchanged", s.same, 0)
+		want(t, "holds", s.holds(), "a=2")
+	})
+}
+
+// Events in it are a breach: a full state has to begin.
+func TestSyncedWithoutReset(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		src := &source{list: one("5", "a=1")}
+		src.watch = func(ctx context.Context, _ int, o reflector.WatchOptions, yield yield) {
+			b := live("6", "b=1")
+			b.Synced = true
+			play(ctx, o, yield, b)
+		}
+		s := newSink(t)
+		r := start(t, src, s, &reflector.Options{Backoff: exact})
+		after(0)
+		wantErr(t, "err", r.Status().Err, reflector.ErrContract)
+		want(t, "unchanged", s.same, 0)
 	})
 }

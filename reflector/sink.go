@@ -6,7 +6,7 @@ import "github.com/homeostat/homeostat/object"
 // calls, the [Relist]'s too. Whoever reads a sink sees all of a batch, or of a
 // full state, or none of it.
 //
-// An error of Apply, Stage or Commit is a failure of the session: it is shown,
+// An error of Apply, Stage, Commit or Unchanged is a failure of the session: it is shown,
 // and a new full state is taken after a backoff. So is a panic.
 type Sink[T any] interface {
 	// Apply takes one live batch, never with Reset or Synced. A batch without
@@ -21,8 +21,8 @@ type Sink[T any] interface {
 	// ever after.
 	//
 	// Begin is called before the source can have begun to read: before the
-	// first page of a list; before each watch, and again after each Commit in
-	// it, since a source may stream a full state at any time of a session. So
+	// first page of a list; before each watch, and again after each Commit or
+	// Unchanged in it, since a source may stream a full state at any time of a session. So
 	// whatever was written to the source before Begin is in the full state that
 	// is committed. Most relists that are begun for a watch end unused in Abort:
 	// Begin must be cheap, and must be ready for calls of Apply before the first
@@ -31,7 +31,8 @@ type Sink[T any] interface {
 	Begin(why object.Cause) Relist[T]
 }
 
-// Relist takes one full state. It ends with exactly one call of Commit or Abort.
+// Relist takes one full state. It ends with exactly one call of Commit, Unchanged
+// or Abort.
 // Until Commit nobody sees any of it; at Commit everything is seen at once, and
 // what was not staged is deleted.
 type Relist[T any] interface {
@@ -44,6 +45,11 @@ type Relist[T any] interface {
 	// Commit publishes the full state, which the source gave as of the cursor
 	// at; "" when it has no positions. With an error the relist has ended too.
 	Commit(at Cursor) error
+	// Unchanged ends the relist like Commit, of the state that the sink holds: the
+	// source was asked for a full state after Begin and said that it is still this
+	// one ([ErrNotModified]), as of the cursor at. Nothing was staged, and readers
+	// see nothing change; who waits for a full state has had it.
+	Unchanged(at Cursor) error
 	// Abort forgets what was staged.
 	Abort()
 }

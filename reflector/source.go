@@ -41,6 +41,8 @@ type Event[T any] struct {
 // Without events it is a bookmark, and proof of life. Reset begins a full state
 // and Synced ends it, in one batch or with any number of batches between them:
 // until Synced nothing is published, and at Synced what was not named is deleted.
+// Synced alone, from a source without positions, is a full state that is the same
+// as the one before: a watch that lists says [ErrNotModified] like this.
 type Batch[T any] struct {
 	// Events is valid until yield returns: a consumer that keeps events copies
 	// them, a source may use the slice again.

@@ -92,6 +92,15 @@ func (s *staged[T]) commit(at Cursor) error {
 	if err := s.flush(); err != nil {
 		return err
 	}
+	return s.end(at, "Commit", Relist[T].Commit)
+}
+
+// unchanged says that the full state is what the sink holds.
+func (s *staged[T]) unchanged(at Cursor) error {
+	return s.end(at, "Unchanged", Relist[T].Unchanged)
+}
+
+func (s *staged[T]) end(at Cursor, call string, how func(Relist[T], Cursor) error) error {
 	c := s.cycle
 	reset, err := c.judge(at)
 	if err != nil {
@@ -100,12 +109,12 @@ func (s *staged[T]) commit(at Cursor) error {
 	relist := s.relist
 	s.relist = nil
 	was := c.inside
-	c.inside = "sink Commit"
-	err = relist.Commit(at)
+	c.inside = "sink " + call
+	err = how(relist, at)
 	ask(err)
 	c.inside = was
 	if err != nil {
-		return fmt.Errorf("sink Commit: %w", err)
+		return fmt.Errorf("sink %s: %w", call, err)
 	}
 	reset, c.ahead = reset || c.ahead, false
 	c.cursor, c.behind = at, false

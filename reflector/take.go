@@ -30,7 +30,7 @@ func (s *session[T]) take(b Batch[T]) error {
 	case s.staging:
 		return s.stage(b)
 	case b.Synced:
-		return broken("a full state ends that did not begin")
+		return s.unchanged(b, first)
 	case s.owed:
 		return s.early(b, first)
 	}
@@ -56,18 +56,29 @@ func (s *session[T]) live() {
 
 // early is a batch before the full state that the session owes.
 func (s *session[T]) early(b Batch[T], first bool) error {
-	c := s.cycle
 	if len(b.Events) > 0 {
 		return broken("changes before the full state of a watch without a position")
 	}
-	// A list that found everything as it was (ErrNotModified) says so like this.
-	if c.whole && c.powers.Initial && c.cursor == "" && b.Cursor == "" {
-		s.owed = false
-		s.live()
-	} else if first {
+	if first {
 		s.stream()
 	}
 	return nil
+}
+
+// unchanged is a full state that is the one before. What did not reach the sink,
+// or was changed since, is not what the sink holds: then it says nothing.
+func (s *session[T]) unchanged(b Batch[T], first bool) error {
+	c := s.cycle
+	switch {
+	case len(b.Events) > 0, b.Cursor != "", c.cursor != "": // with positions there are bookmarks
+		return broken("a full state ends that did not begin")
+	case !c.whole:
+		if first {
+			s.stream()
+		}
+		return nil
+	}
+	return s.settle("", s.into.unchanged(""))
 }
 
 // stage is a part of a full state.
@@ -99,7 +110,12 @@ func (s *session[T]) stage(b Batch[T]) error {
 
 // commit publishes the full state that was staged.
 func (s *session[T]) commit(at Cursor) error {
-	if err := s.into.commit(at); err != nil {
+	return s.settle(at, s.into.commit(at))
+}
+
+// settle goes on after a full state that the sink was told of; err is its answer.
+func (s *session[T]) settle(at Cursor, err error) error {
+	if err != nil {
 		return err
 	}
 	s.owed, s.barren, s.at = false, false, at
