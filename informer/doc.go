@@ -83,7 +83,8 @@
 // unique index has its value for another key, is refused: the last good state of
 // its key stays in the cache, the rest of its batch goes on, and
 // [Status].Refused names it until a later state is accepted, the value comes free,
-// or the key is gone. When the refused object is, by its ID, another one than the
+// or the key is gone. An object without a key, which no source may have, is refused
+// under "" as reflector.ErrContract. When the refused object is, by its ID, another one than the
 // cache holds, that one is deleted.
 //
 // # Debugging

@@ -95,8 +95,8 @@ func (e *StaleError) Error() string {
 func (e *StaleError) Unwrap() error { return e.Err }
 
 // RefusedError says that the cache could not take an object's state: an index
-// function panicked on it, or a unique index has another holder of its value. The
-// cache keeps the object's last good state. It unwraps to the indexer's error.
+// function panicked on it, a unique index has another holder of its value, or it
+// has no key, which breaks the source's contract (reflector.ErrContract). The cache keeps the object's last good state. It unwraps to the indexer's error.
 type RefusedError struct {
 	Informer string
 	Key      string

@@ -1,6 +1,7 @@
 package informer
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -15,6 +16,17 @@ type held[T any] struct {
 	// holder is the key that has its value in a unique index; "" when an index
 	// function panicked on it, which only another state of it can change.
 	holder string
+}
+
+// keyless refuses what a source told without a key: the rest of the batch is not
+// to blame. It is nil when there is none.
+func keyless[T any](events []reflector.Event[T]) map[string]error {
+	for n := range events {
+		if ev := &events[n]; ev.Key == "" && ev.Op == reflector.OpPut {
+			return map[string]error{"": fmt.Errorf("%w: %w", reflector.ErrContract, indexer.ErrNoKey)}
+		}
+	}
+	return nil
 }
 
 // quarantine brings the list of refused keys up to date after a step: the last

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/homeostat/homeostat/indexer"
 	"github.com/homeostat/homeostat/informer"
@@ -314,6 +315,50 @@ func TestQuarantineOfAPanicWithATypedNil(t *testing.T) {
 		}
 		if _, err := json.Marshal(i.Status()); err != nil {
 			t.Error(err)
+		}
+	})
+}
+
+// An object without a key is refused alone, and shown as what its source did wrong.
+func TestQuarantineOfAnEmptyKey(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		src := newSource()
+		src.tx(func() {
+			src.put("", "g")
+			src.put("a", "g")
+		})
+		i := informer.New(src, &informer.Options{Name: "pods"})
+		run(t, i)
+		synctest.Wait()
+		check := func(key string) {
+			t.Helper()
+			if _, ok := i.Cache().Get(key); !ok {
+				t.Errorf("%q is not in the cache", key)
+			}
+			err := i.Status().Refused[""]
+			if !errors.Is(err, reflector.ErrContract) || !strings.Contains(err.Error(), `"pods"`) {
+				t.Errorf("refused: %v", err)
+			}
+			if s := i.Status().Source; s.Err != nil || s.State != reflector.Watching {
+				t.Errorf("source: %v, %v", s.State, s.Err)
+			}
+		}
+		check("a") // of a list
+		src.tx(func() {
+			src.put("", "h")
+			src.put("b", "g")
+		})
+		synctest.Wait()
+		check("b") // of a watch
+		if i.Cache().Len() != 2 {
+			t.Errorf("cache: %v", cached(i))
+		}
+		src.Unseen(func() { src.del("") })
+		i.Relist("test")
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if r := i.Status().Refused; r != nil {
+			t.Errorf("it is gone, refused: %v", r)
 		}
 	})
 }

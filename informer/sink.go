@@ -63,7 +63,7 @@ type outcome[T any] struct {
 // publish brings the cache and the buffers to where the events lead, and keeps
 // the list of what the cache refused.
 func (i *Informer[T]) publish(p *plan[T], events []reflector.Event[T], s step) (outcome[T], error) {
-	var refuse map[string]error
+	refuse := keyless(events)
 	for {
 		p.make(i.cache, events, s, refuse)
 		out, err := i.write(p, s)
