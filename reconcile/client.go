@@ -127,12 +127,11 @@ func (t *tracked[T]) write(ctx context.Context, op, key string, do func() (objec
 	}
 	returned := false
 	defer func() {
-		if !returned { // it panicked, perhaps after the write
+		if !returned { // it panicked (or its error does), perhaps after the write
 			t.await(w, key, "")
 		}
 	}()
 	item, err := do()
-	returned = true
 	switch {
 	case err == nil:
 		t.await(w, key, item.Version)
@@ -142,6 +141,7 @@ func (t *tracked[T]) write(ctx context.Context, op, key string, do func() (objec
 		t.conflicted(r, key, err)
 		w.drop()
 	}
+	returned = true
 	return item, err
 }
 

@@ -353,6 +353,26 @@ func TestG9_ARunDoesNotWriteOverAnUnsyncedCache(t *testing.T) {
 	})
 }
 
+// Of an informer that runs, and is not synced, it is not said that it doesn't run.
+func TestG9_ARefusalSaysWhy(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := fake.New[thing](fake.Plan{Faults: []fake.Fault{{On: fake.List | fake.Watch, Do: fake.Fail}}})
+		children := reconcile.NewClient[thing](b, named("children"))
+		c := reconcile.New("c", informer.New(store(t, "p"), nil), func(ctx context.Context, _ reconcile.Request[thing]) error {
+			time.Sleep(time.Second)
+			_, err := children.Create(ctx, "child", thing{})
+			return err
+		}, &reconcile.Options{Backoff: exact})
+		launch(t, &reconcile.Group{}, c, children)
+		time.Sleep(time.Second)
+		synctest.Wait()
+		err := c.Explain("p").Runs[0].Err
+		require.ErrorIs(t, err, reconcile.ErrNotSynced)
+		require.ErrorContains(t, err, "word of an empty cache")
+		require.NotContains(t, err.Error(), "not running")
+	})
+}
+
 // Wrote outside a run, and with nobody to ask, does nothing.
 func TestWroteOutsideARun(t *testing.T) {
 	reconcile.Wrote(t.Context(), informer.New(store(t), nil), "a", "1")

@@ -135,7 +135,9 @@ func (c *Controller[T]) Needs() []Runner {
 // Only says which changes of the controller's own objects trigger: those for
 // which f is true. It is a filter for what would do nothing; f is called on the
 // informer's goroutine and must be quick. A panic in it counts as true. What
-// Watch, Trigger and Options.Every bring is not asked about.
+// Watch, Trigger and Options.Every bring is not asked about. It is also how a Func
+// that writes to its own objects each time is kept from triggering itself (see the
+// package documentation, What you return).
 //
 // A second Only narrows the first. It panics after Run was called.
 func (c *Controller[T]) Only(f func(informer.Change[T]) bool) {

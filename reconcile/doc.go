@@ -44,6 +44,26 @@
 // that any of them names holds, one Permanent parks the whole, and it is a conflict
 // only when all of it is. [Decide] is this rule as a function.
 //
+// A run's own writes are changes like any others: when the run has written an object
+// that triggers its key (its own, or one of a Watch), the key runs once more, with
+// what it wrote before its eyes, and finds nothing left to do. That holds for a
+// tracked backend too, and it comes before the delay of a Later and revives what is
+// parked. So a Func must come to rest: one that writes something else each time (a
+// heartbeat, the time of the last look, a counter of attempts) triggers itself for
+// ever, as fast as the store can write, whatever it returns. Write only what differs
+// from what is there:
+//
+//	if want := status(now); !want.Equal(have.Status) {
+//		// write
+//	}
+//
+// and where something has to change each time, keep its changes from triggering with
+// Only, and ask for the next look by retry.Later or Options.Every:
+//
+//	c.Only(func(ch informer.Change[User]) bool {
+//		return ch.Type != informer.Updated || ch.Old.Spec != ch.New.Spec
+//	})
+//
 // After a conflict that a tracked backend told the version of, the key is held for
 // at most a second until its cache has that version; after any other it waits for
 // the first step of the backoff, or for its object to change.

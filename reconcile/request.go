@@ -18,6 +18,9 @@ import (
 // returns, when Options.Timeout has passed ([ErrTimeout]), or when the grace
 // period after a stop has ([ErrStopping]).
 //
+// What it writes triggers it like any other change: it must come to rest once the
+// world is as it should be. See the package documentation, What you return.
+//
 // Several goroutines call a Func at once, never two for one key.
 type Func[T any] func(ctx context.Context, req Request[T]) error
 
