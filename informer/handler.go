@@ -42,10 +42,7 @@ func (h *handler[T]) run() {
 		// The handler ended this goroutine (runtime.Goexit, a test's FailNow): it
 		// will not be called again, so let it be seen.
 		if !returned {
-			h.busy.Store(0)
-			h.log.Error("handler ended its goroutine; its subscription is cancelled",
-				"informer", h.inf.name, "handler", h.name)
-			h.Cancel()
+			h.quit()
 		}
 	}()
 	var deltas []deltafifo.Delta[T]
@@ -88,6 +85,14 @@ func (h *handler[T]) run() {
 			deltas, changes = make([]deltafifo.Delta[T], 0, n/2), nil
 		}
 	}
+}
+
+// quit is called when the handler has ended the goroutine that called it.
+func (h *handler[T]) quit() {
+	h.busy.Store(0)
+	h.log.Error("handler ended its goroutine; its subscription is cancelled",
+		"informer", h.inf.name, "handler", h.name)
+	h.Cancel()
 }
 
 // feed hands over what was taken from the buffer and counts it.

@@ -108,6 +108,12 @@ func (i *Informer[T]) startLocked(h *handler[T], first []deltafifo.Delta[T]) {
 // left, and then, in the same step in which it sees that, hands it over to the
 // writer: its calls never overlap.
 func (i *Informer[T]) catchUp(h *handler[T]) {
+	returned := false
+	defer func() {
+		if !returned {
+			h.quit()
+		}
+	}()
 	buf := make([]deltafifo.Delta[T], 0, 64)
 	var changes []Change[T]
 	for {
@@ -122,6 +128,7 @@ func (i *Informer[T]) catchUp(h *handler[T]) {
 	if h.left.Load() > 0 {
 		h.sync()
 	}
+	returned = true
 }
 
 func (i *Informer[T]) takeOrSwitch(h *handler[T], buf []deltafifo.Delta[T]) ([]deltafifo.Delta[T], bool) {

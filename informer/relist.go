@@ -26,20 +26,19 @@ func (r *relist[T]) Stage(items []object.Item[T]) error {
 	}
 	for n := range items {
 		item := &items[n]
-		if cur, ok := r.inf.cache.Item(item.Key); ok && same(cur, *item) {
-			r.name(item.Key, unchanged)
+		// Told again: in its old place, so that what is told often takes no room.
+		if at, ok := r.named[item.Key]; ok && at != unchanged {
+			r.changed[at].Item = *item
 			continue
 		}
-		r.name(item.Key, len(r.changed))
+		if cur, ok := r.inf.cache.Item(item.Key); ok && same(cur, *item) {
+			r.named[item.Key] = unchanged
+			continue
+		}
+		r.named[item.Key] = len(r.changed)
 		r.changed = append(r.changed, reflector.Event[T]{Op: reflector.OpPut, Known: true, Item: *item})
 	}
 	return nil
-}
-
-// name notes what the full state says of key, the later over the earlier.
-func (r *relist[T]) name(key string, at int) {
-	r.Unstage(key)
-	r.named[key] = at
 }
 
 // Unstage is reflector.Relist's.

@@ -264,11 +264,10 @@ func TestG5_BatchBecomesVisibleAtOnce(t *testing.T) {
 func TestSink_EmptyKey(t *testing.T) {
 	h := byHand(t)
 	h.list(object.Initial, "a - 1 a")
-	err := h.sink.Apply(reflector.Batch[string]{Events: []reflector.Event[string]{put("b - 2 b"), put(" - 2 b")}}, object.Watched)
-	if !errors.Is(err, indexer.ErrNoKey) {
-		t.Errorf("got %v, want indexer.ErrNoKey", err)
-	}
 	h.see([]string{"added a: a @1 initial"}, "a - 1 a")
-	h.apply(put("b - 2 b"))
+	h.apply(put("b - 2 b"), put(" - 2 b"))
 	h.see([]string{"added b: b @2 watched"}, "a - 1 a", "b - 2 b")
+	if err := h.inf.Status().Refused[""]; !errors.Is(err, indexer.ErrNoKey) {
+		t.Errorf("refused: %v, want indexer.ErrNoKey", err)
+	}
 }

@@ -65,9 +65,9 @@
 //     wait or are blocked in yield. A call that has not returned after 5 s is shown
 //     as [Stuck]; it is waited for however long it takes, since nothing can be left
 //     running.
-//  9. No key is empty. Item.ID is another one after a key was deleted and created again. Equal key,
-//     ID and version mean equal objects. A source without versions leaves them
-//     empty; consumers then compare objects.
+//  9. No key is empty. Item.ID is another one after a key was deleted and created
+//     again. Equal key, ID and version mean equal objects. A source without versions
+//     leaves them empty; consumers then compare objects.
 //  10. Errors say what to do, wherever they arrive. [ErrExpired] and
 //     [ErrFutureCursor] lead to a full state; so should a change that the source
 //     cannot decode. [ErrNotModified] stands for the list before, as long as the

@@ -90,6 +90,7 @@ func (h *hint[T]) Watch(ctx context.Context, opts WatchOptions) iter.Seq2[Batch[
 // list yields all pages as one full state; false ends the watch.
 func (h *hint[T]) list(ctx context.Context, powers Powers[T], yield func(Batch[T], error) bool) bool {
 	var opts ListOptions
+	var seen tokens
 	if powers.Paged {
 		opts.Limit = defaultPageSize
 	}
@@ -98,8 +99,8 @@ func (h *hint[T]) list(ctx context.Context, powers Powers[T], yield func(Batch[T
 		if first && errors.Is(err, ErrNotModified) {
 			return yield(Batch[T]{Synced: true}, nil)
 		}
-		if err == nil && page.Next != "" && page.Next == opts.Page {
-			err = broken(fmt.Sprintf("page %q comes after itself", page.Next))
+		if err == nil && page.Next != "" {
+			err = seen.follow(page.Next)
 		}
 		if err != nil {
 			yield(Batch[T]{}, err)

@@ -57,8 +57,8 @@ func (c *cycle[T]) list(ctx context.Context) (h *held[T], err error) {
 			c.tokens = 0
 			return l.finish()
 		}
-		if page.Next == l.opts.Page {
-			return nil, fmt.Errorf("%w: page %q comes after itself", ErrContract, page.Next)
+		if err := l.seen.follow(page.Next); err != nil {
+			return nil, err
 		}
 		if err := c.opts.Budget.Wait(ctx); err != nil {
 			return nil, err
@@ -94,6 +94,7 @@ type listing[T any] struct {
 	cycle       *cycle[T]
 	into        *staged[T]
 	opts        ListOptions
+	seen        tokens
 	pages       int
 	hold        bool
 	items       map[string]object.Item[T] // when held back
@@ -161,4 +162,19 @@ func (l *listing[T]) finish() (*held[T], error) {
 		return nil, err
 	}
 	return nil, l.into.commit(l.first)
+}
+
+// tokens are the pages that one list was asked for: a page that leads to one of
+// them would be followed for ever.
+type tokens map[PageToken]struct{}
+
+func (t *tokens) follow(next PageToken) error {
+	if _, again := (*t)[next]; again {
+		return broken(fmt.Sprintf("page %q comes after itself", next))
+	}
+	if *t == nil {
+		*t = make(tokens)
+	}
+	(*t)[next] = struct{}{}
+	return nil
 }

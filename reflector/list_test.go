@@ -546,3 +546,34 @@ func TestListNotModified(t *testing.T) {
 		}
 	})
 }
+
+// Pages that lead back to one another are no list.
+func TestPagesInACircle(t *testing.T) {
+	circle := func(_ context.Context, _ int, o reflector.ListOptions) (page, error) {
+		next := map[reflector.PageToken]reflector.PageToken{"": "1", "1": "2", "2": "3", "3": "1"}
+		return page{Items: items("a=1"), Cursor: "5", Next: next[o.Page]}, nil
+	}
+	for name, wrap := range map[string]func(*source) reflector.ListWatcher[string]{
+		"list": func(src *source) reflector.ListWatcher[string] { return src },
+		"hint": func(src *source) reflector.ListWatcher[string] {
+			return reflector.Hint(src, newStore().subscribe)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				src := &source{powers: powers{Paged: true, SnapshotPages: true}}
+				src.list = func(ctx context.Context, n int, o reflector.ListOptions) (page, error) {
+					if n > 100 {
+						return page{}, errBoom
+					}
+					return circle(ctx, n, o)
+				}
+				r := start(t, wrap(src), newSink(t), &reflector.Options{Backoff: exact})
+				after(0)
+				wantErr(t, "err", r.Status().Err, reflector.ErrContract)
+				lists, _ := src.calls()
+				want(t, "lists", lists, 4)
+			})
+		})
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"math"
 	"math/rand/v2"
 	"reflect"
 	"time"
@@ -216,7 +217,8 @@ func equal[T any](a, b []object.Item[T], places map[string]int) bool {
 	return true
 }
 
-// jittered is d, give or take a twentieth.
+// jittered is d, give or take a twentieth; the longest time there is stays that.
 func jittered(d time.Duration) time.Duration {
-	return d - d/20 + time.Duration(rand.Int64N(int64(d)/10+1))
+	least := d - d/20
+	return least + min(time.Duration(rand.Int64N(int64(d)/10+1)), math.MaxInt64-least)
 }

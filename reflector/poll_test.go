@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -446,4 +447,18 @@ func TestFaultyAdapters(t *testing.T) {
 			wantErr(t, "Run", reflector.New(src, newSink(t), nil).Run(t.Context()), reflector.ErrInvalidOptions)
 		})
 	}
+}
+
+// A pause may be as long as there is.
+func TestPollHardlyEver(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		p := &polled{items: items("a=1")}
+		r := start(t, reflector.PollItems(p.list, &reflector.PollOptions{Every: math.MaxInt64}), newSink(t), &reflector.Options{Session: -1})
+		after(0)
+		for range 50 { // each has another jitter
+			r.Relist("test")
+			after(time.Hour)
+		}
+		want(t, "lists", len(p.at), 51)
+	})
 }
