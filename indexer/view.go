@@ -10,7 +10,8 @@ import (
 )
 
 // View is what can be read: an [Indexer], where each call answers from the newest
-// state, or a [Snapshot], which is always the same. No other type implements it.
+// state, or a [Snapshot], which is always the same. [Indexer.View] is the first
+// without the means to write. No other type implements it.
 //
 // All methods may be called from any goroutine, and none ever waits. Objects are
 // shared: they are read, not changed.
@@ -126,3 +127,11 @@ func (s *Snapshot[T]) Prefix(prefix string) iter.Seq2[string, T] {
 func (s *Snapshot[T]) Snapshot() *Snapshot[T] { return s }
 
 func (s *Snapshot[T]) state() *Snapshot[T] { return s }
+
+// View is the cache for those who may read it but not write: what it gives can't be
+// turned back into c.
+func (c *Indexer[T]) View() View[T] { return reader[T]{c} }
+
+// reader hides all of an Indexer but what a View has: the field has another type, so
+// that nothing else is promoted.
+type reader[T any] struct{ View[T] }

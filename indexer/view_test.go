@@ -311,3 +311,35 @@ func TestWritesAreFarFromN(t *testing.T) {
 		require.LessOrEqual(t, large, 3*small+10, name)
 	}
 }
+
+// Who is given a View of a cache can read all of it, by its indexes too, and write
+// nothing.
+func TestViewIsForReadingOnly(t *testing.T) {
+	size := indexer.By("size", func(s string) int { return len(s) })
+	c := indexer.New[string](size)
+	v := c.View()
+	if err := c.Put(object.Item[string]{Key: "a", Object: "xx"}); err != nil {
+		t.Fatal(err)
+	}
+	if obj, ok := v.Get("a"); !ok || obj != "xx" || v.Len() != 1 || v.Snapshot() != c.Snapshot() {
+		t.Errorf("Get: %q, %v", obj, ok)
+	}
+	if key, _, ok := size.One(v, 2); !ok || key != "a" {
+		t.Errorf("One: %q, %v", key, ok)
+	}
+	if n := size.Count(v, 2); n != 1 {
+		t.Errorf("Count: %d", n)
+	}
+	switch v.(type) {
+	case *indexer.Indexer[string],
+		interface{ Put(object.Item[string]) error },
+		interface{ Delete(string) bool },
+		interface {
+			Write(func(*indexer.Batch[string]) error) error
+		},
+		interface {
+			AddIndex(indexer.Indexed[string]) error
+		}:
+		t.Errorf("%T can be written to", v)
+	}
+}

@@ -70,7 +70,7 @@ func (i *Informer[T]) WaitFor(ctx context.Context, key string, v object.Version)
 		case <-ctx.Done():
 			return i.waitError("", b.String(), context.Cause(ctx))
 		case <-timer.C:
-			if i.barriers.ask() {
+			if i.barriers.ask(b) {
 				i.refl.Relist(fmt.Sprintf("to see a write of key %q", key))
 			}
 		}
@@ -122,6 +122,7 @@ func collect[T any](s *barriers, events []reflector.Event[T], at reflector.Curso
 	if at != "" || seq > 0 {
 		s.at = at
 	}
+	s.applied = max(s.applied, seq)
 	if len(s.waiting) == 0 {
 		return nil, nil
 	}

@@ -20,7 +20,8 @@ type barriers struct {
 	stale   bool             // lists may be older than asked for
 	at      reflector.Cursor // the cache has everything up to here
 	begun   uint64           // counts the full states that were begun
-	asked   bool             // for a list, since the last one was begun
+	applied uint64           // the number of the last full state that was
+	asked   uint64           // begun when a list was last asked for, plus 1: it will have this number or a higher one
 	refused map[string]*RefusedError
 }
 
@@ -59,18 +60,20 @@ func (s *barriers) begin() uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.begun++
-	s.asked = false
 	return s.begun
 }
 
 // ask is true when a list has to be asked for: one that another barrier has asked
-// for and that has not begun serves them all.
-func (s *barriers) ask() bool {
+// for after b was there will be begun after that, and serves both; and one that was
+// applied is about to release b.
+func (s *barriers) ask(b *barrier) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	first := !s.asked
-	s.asked = true
-	return first
+	if s.applied > b.begun || s.asked > max(s.applied, b.begun) {
+		return false
+	}
+	s.asked = s.begun + 1
+	return true
 }
 
 func (s *barriers) register(key string, v object.Version) *barrier {

@@ -18,6 +18,8 @@
 //
 // A handler costs nobody but itself: behind its own compacting buffer it may be
 // slow, or stand still. One that only hands keys on may ask to be called inline.
+// It is then part of the step: while it runs, the source's next batch, and with it
+// the cache and every other handler, waits. So it must be quick and must not block.
 // Handlers come and go at any time; one that comes late is first given what the
 // cache holds. There is no second way in: objects reach the cache from the source
 // alone.

@@ -16,7 +16,7 @@ var (
 	// says which. Nothing was started.
 	ErrInvalidOptions = errors.New("informer: invalid options")
 	// ErrAlreadyRunning: Run was called before. An Informer runs once.
-	ErrAlreadyRunning = errors.New("informer: already running")
+	ErrAlreadyRunning = errors.New("informer: Run was called before; an Informer runs once")
 	// ErrStopped: Run has returned, so what is waited for can't come any more.
 	ErrStopped = errors.New("informer: stopped")
 	// ErrCanceled: the subscription was cancelled before its handler was synced.

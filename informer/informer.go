@@ -20,6 +20,7 @@ type Informer[T any] struct {
 	name  string
 	src   reflector.ListWatcher[T]
 	cache *indexer.Indexer[T]
+	view  indexer.View[T] // the cache, as others may have it
 	refl  *reflector.Reflector[T]
 	log   *slog.Logger
 
@@ -79,6 +80,7 @@ func New[T any](src reflector.ListWatcher[T], opts *Options, indexes ...indexer.
 		synced:  make(chan struct{}),
 		stopped: make(chan struct{}),
 	}
+	i.view = i.cache.View()
 	i.refl = reflector.New(src, sink[T]{i}, o.reflector())
 	return i
 }
@@ -147,8 +149,8 @@ func (i *Informer[T]) Name() string { return i.name }
 
 // Cache is the state that the source had when it was last heard. Reads never wait
 // for the source, for handlers or for writes. Empty until the first list is
-// complete; readable also after Run.
-func (i *Informer[T]) Cache() indexer.View[T] { return i.cache }
+// complete; readable also after Run. Nobody can write through it.
+func (i *Informer[T]) Cache() indexer.View[T] { return i.view }
 
 // Synced says that the cache has had a complete list of its source. It stays
 // true. [Subscription.WaitForSync] says the same of one handler.

@@ -311,3 +311,11 @@ func TestChangeObject(t *testing.T) {
 		}
 	}
 }
+
+// The source alone writes the cache.
+func TestCacheIsForReadingOnly(t *testing.T) {
+	v := informer.New(newSource(), nil).Cache()
+	if _, ok := v.(*indexer.Indexer[*obj]); ok {
+		t.Errorf("%T can be written to", v)
+	}
+}

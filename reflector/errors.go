@@ -40,6 +40,7 @@ var (
 	// ErrInvalidOptions: something given to a constructor cannot work. Run
 	// returns all such faults, joined.
 	ErrInvalidOptions = errors.New("reflector: invalid options")
-	// ErrAlreadyRunning: Run was called a second time; it is single-use.
-	ErrAlreadyRunning = errors.New("reflector: already run")
+	// ErrAlreadyRunning: Run was called a second time; it is single-use. The error's
+	// text names the reflector.
+	ErrAlreadyRunning = errors.New("reflector: Run was called before; a Reflector runs once")
 )

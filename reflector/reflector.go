@@ -44,7 +44,7 @@ func New[T any](src ListWatcher[T], sink Sink[T], opts *Options) *Reflector[T] {
 // goroutine that calls Run. ctx, with its values, reaches the source.
 func (r *Reflector[T]) Run(ctx context.Context) error {
 	if !r.ran.CompareAndSwap(false, true) {
-		return ErrAlreadyRunning
+		return fmt.Errorf("reflector %q: %w", r.opts.Name, ErrAlreadyRunning)
 	}
 	err := errors.Join(r.faults...)
 	if err == nil {

@@ -87,9 +87,13 @@ func TestRunWithACtxThatEnded(t *testing.T) {
 
 func TestRunTwice(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		r := start(t, &source{list: one("5"), watch: idle}, newSink(t), nil)
+		r := start(t, &source{list: one("5"), watch: idle}, newSink(t), &reflector.Options{Name: "pods"})
 		after(0)
-		wantErr(t, "second Run", r.Run(t.Context()), reflector.ErrAlreadyRunning)
+		err := r.Run(t.Context())
+		wantErr(t, "second Run", err, reflector.ErrAlreadyRunning)
+		if !strings.Contains(err.Error(), `"pods"`) {
+			t.Errorf("it does not say who: %v", err)
+		}
 		want(t, "state", r.Status().State, reflector.Watching)
 	})
 }
