@@ -160,3 +160,17 @@ func join(errs []error) error {
 	}
 	return errors.Join(errs...)
 }
+
+// Taken says, of each unique index that has item's value for another key now, what
+// Put of item alone would be refused with; nil when none has. Who leaves a refused
+// item out of a batch learns by it which others can't have what that one keeps.
+func (c *Indexer[T]) Taken(item object.Item[T]) []*TakenError {
+	s := c.state()
+	var taken []*TakenError
+	for _, col := range s.columns {
+		if t := col.taken(&s.items, item.Key, item.Object); t != nil {
+			taken = append(taken, t)
+		}
+	}
+	return taken
+}

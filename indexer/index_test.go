@@ -347,3 +347,33 @@ func TestAddIndexFaults(t *testing.T) {
 	require.Equal(t, 2, byTeam.Count(c, ""))
 	require.ErrorIs(t, c.Put(mail("g", "m")), indexer.ErrTaken)
 }
+
+// Taken tells beforehand what Put would be refused for.
+func TestTaken(t *testing.T) {
+	size := indexer.Unique("size", func(s string) (int, bool) {
+		if s == "!" {
+			panic(s)
+		}
+		return len(s), s != ""
+	})
+	c := indexer.New[string](size, indexer.By("first", func(s string) string { return s[:min(1, len(s))] }))
+	if err := c.Put(object.Item[string]{Key: "a", Object: "xx"}); err != nil {
+		t.Fatal(err)
+	}
+	for _, free := range []object.Item[string]{
+		{Key: "a", Object: "yy"}, {Key: "b", Object: "x"}, {Key: "b", Object: ""}, {Key: "b", Object: "!"},
+	} {
+		if got := c.Taken(free); got != nil {
+			t.Errorf("%+v: %v", free, got[0])
+		}
+	}
+	it := object.Item[string]{Key: "b", Object: "yy"}
+	got, put := c.Taken(it), c.Put(it)
+	if len(got) != 1 || put == nil || got[0].Error() != put.Error() {
+		t.Errorf("%v, but Put is refused with %v", got, put)
+	}
+	c.Delete("a")
+	if got := c.Taken(it); got != nil {
+		t.Errorf("after the delete: %v", got[0])
+	}
+}

@@ -19,6 +19,8 @@ type column[T any] interface {
 	drop(owner uint64, slot uint32) column[T]
 	// settle is called once when all of a batch is in: who is refused?
 	settle(items *vec[object.Item[T]]) []*TakenError
+	// taken says which other object has obj's value in a unique index.
+	taken(items *vec[object.Item[T]], key string, obj T) *TakenError
 	// named is Lookup for each value that prints as text.
 	named(s *Snapshot[T], text string) iter.Seq2[string, T]
 }
@@ -243,6 +245,26 @@ func (p *postings[T, K]) settle(items *vec[object.Item[T]]) (refused []*TakenErr
 	}
 	p.claims = nil
 	return refused
+}
+
+func (p *postings[T, K]) taken(items *vec[object.Item[T]], key string, obj T) *TakenError {
+	if p.index.maybe == nil {
+		return nil
+	}
+	var buf [1]K
+	vals, fault := p.evaluate(obj, &buf)
+	if fault != nil || len(vals) == 0 {
+		return nil
+	}
+	l := p.find(vals[0])
+	if l == nil || l.slots.n == 0 {
+		return nil
+	}
+	holder := items.get(l.slots.first()).Key
+	if holder == key {
+		return nil
+	}
+	return &TakenError{Index: p.index.name, Value: fmt.Sprint(vals[0]), Key: key, Holder: holder}
 }
 
 func (p *postings[T, K]) named(s *Snapshot[T], text string) iter.Seq2[string, T] {

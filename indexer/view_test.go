@@ -332,7 +332,9 @@ func TestViewIsForReadingOnly(t *testing.T) {
 	}
 	switch v.(type) {
 	case *indexer.Indexer[string],
-		interface{ Put(object.Item[string]) error },
+		interface {
+			Put(object.Item[string]) error
+		},
 		interface{ Delete(string) bool },
 		interface {
 			Write(func(*indexer.Batch[string]) error) error

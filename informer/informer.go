@@ -23,6 +23,7 @@ type Informer[T any] struct {
 	view  indexer.View[T] // the cache, as others may have it
 	refl  *reflector.Reflector[T]
 	log   *slog.Logger
+	ctx   context.Context // Run's: the writer has long work that may be given up
 
 	// synced is closed after the first full state was committed, stopped before
 	// Run returns.
@@ -77,6 +78,7 @@ func New[T any](src reflector.ListWatcher[T], opts *Options, indexes ...indexer.
 		src:     src,
 		cache:   indexer.New(indexes...),
 		log:     o.Logger,
+		ctx:     context.Background(),
 		synced:  make(chan struct{}),
 		stopped: make(chan struct{}),
 	}
@@ -111,6 +113,7 @@ func (i *Informer[T]) Run(ctx context.Context) error {
 		cancel()
 		ctx = ended
 	}
+	i.ctx = ctx
 	err := i.refl.Run(ctx)
 	if faults == nil && !errors.Is(err, reflector.ErrInvalidOptions) {
 		return err

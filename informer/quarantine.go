@@ -32,7 +32,7 @@ func keyless[T any](events []reflector.Event[T]) map[string]error {
 // quarantine brings the list of refused keys up to date after a step: the last
 // event of each key decides. It gives the puts that are worth another try: of
 // those refused before, whose value was with a key that this step has changed; of
-// those refused now, whose value was with a key that was itself refused. (To try
+// those refused now for a key that was itself refused, whose value is free. (To try
 // again what was refused for a key that this step has let in would be in vain.)
 func (i *Informer[T]) quarantine(p *plan[T], events []reflector.Event[T], refuse map[string]error) []reflector.Event[T] {
 	if len(refuse) == 0 && len(i.held) == 0 {
@@ -66,7 +66,13 @@ func (i *Informer[T]) quarantine(p *plan[T], events []reflector.Event[T], refuse
 		if taken, ok := why.(*indexer.TakenError); ok {
 			h.holder = taken.Holder
 			if _, too := refuse[h.holder]; too {
-				retry(item)
+				// Refused for a put that was itself refused: it has its chance if what
+				// the holder has kept, or another one has got, is not what it wants.
+				if now := i.cache.Taken(item); len(now) > 0 {
+					h.holder = now[0].Holder
+				} else {
+					retry(item)
+				}
 			}
 		}
 		if i.held == nil {

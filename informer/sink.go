@@ -1,6 +1,8 @@
 package informer
 
 import (
+	"context"
+
 	"github.com/homeostat/homeostat/indexer"
 	"github.com/homeostat/homeostat/object"
 	"github.com/homeostat/homeostat/reflector"
@@ -46,7 +48,7 @@ func (i *Informer[T]) apply(events []reflector.Event[T], s step) error {
 		// What was refused for a value that has come free gets another chance, in
 		// a step of its own. It ends: each round either lets some of the refused
 		// in, or has fewer of them to try.
-		if len(out.again) == 0 || !progress && len(out.again) >= len(events) {
+		if len(out.again) == 0 || !progress && len(out.again) >= len(events) || i.ctx.Err() != nil {
 			return nil
 		}
 		events, s = out.again, step{why: s.why}
@@ -64,6 +66,7 @@ type outcome[T any] struct {
 // the list of what the cache refused.
 func (i *Informer[T]) publish(p *plan[T], events []reflector.Event[T], s step) (outcome[T], error) {
 	refuse := keyless(events)
+	var wants claims
 	for {
 		p.make(i.cache, events, s, refuse)
 		out, err := i.write(p, s)
@@ -72,20 +75,26 @@ func (i *Informer[T]) publish(p *plan[T], events []reflector.Event[T], s step) (
 			return out, nil
 		}
 		blamed := indexer.Refused(err)
-		more := false
+		var more []string
 		for key, why := range blamed {
 			if _, known := refuse[key]; !known {
 				if refuse == nil {
 					refuse = make(map[string]error, len(blamed))
 				}
 				refuse[key] = why
-				more = true
+				more = append(more, key)
 			}
 		}
-		// Each round leaves out more keys, or it is about no key.
-		if !more {
+		switch {
+		case len(more) == 0: // each round leaves out more keys, or it is about no key
 			return outcome[T]{}, err
+		case i.ctx.Err() != nil: // there may be many rounds
+			return outcome[T]{}, context.Cause(i.ctx)
 		}
+		if wants == nil {
+			wants = claimsOf(i.cache, p, events)
+		}
+		wants.spread(refuse, more)
 	}
 }
 
