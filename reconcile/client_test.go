@@ -162,6 +162,26 @@ func TestOnlyTheRunsOwnWritesAreWaitedFor(t *testing.T) {
 	}
 }
 
+// What a run has written is shown while it still runs; it is barred afterwards.
+func TestExplainShowsWritesOfARunningRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client := reconcile.NewClient[thing](lagging{Backend: store(t), lag: time.Minute}, nil)
+		c := reconcile.New("c", informer.New(store(t, "p"), nil), func(ctx context.Context, req reconcile.Request[thing]) error {
+			_, err := client.Create(ctx, "child", thing{})
+			time.Sleep(time.Second)
+			return err
+		}, nil)
+		c.Reads(client)
+		launch(t, &reconcile.Group{}, c)
+		e := c.Explain("p")
+		require.Equal(t, "working", e.State)
+		require.Len(t, e.Waiting, 1)
+		time.Sleep(time.Second)
+		synctest.Wait()
+		require.Equal(t, "barred", c.Explain("p").State)
+	})
+}
+
 // A write that is under way when the run ends is waited for, and so is what it
 // made.
 func TestAWriteThatOutlivesItsRun(t *testing.T) {

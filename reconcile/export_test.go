@@ -45,3 +45,16 @@ func ReleasedRecord(intake context.Context, wait func(context.Context) error) (w
 
 // Plus adds durations without overflow.
 func Plus(a, b time.Duration) time.Duration { return plus(a, b) }
+
+// Unmapped is how many objects of a WatchFunc anything is held of.
+func Unmapped[T, U any](c *Controller[T]) int {
+	n := 0
+	for _, f := range c.allFeeds() {
+		if w, ok := f.(*watchFunc[T, U]); ok {
+			w.mu.Lock()
+			n += len(w.pending) + len(w.calling) + len(w.lost)
+			w.mu.Unlock()
+		}
+	}
+	return n
+}

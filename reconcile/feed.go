@@ -190,7 +190,6 @@ func (w *watch[T, U]) ask(key string, obj U) (keys []string) {
 			w.stat.Key, w.stat.Err = key, err
 			w.mu.Unlock()
 			w.c.log.Error("a watch's keys panicked; what they are is not known", "source", w.in.Name(), "key", key, "err", err, "stack", string(err.Stack))
-			keys = nil
 		}
 	}()
 	return w.keys(obj)

@@ -83,7 +83,7 @@ func (g *Group) Run(ctx context.Context, all ...Runner) error {
 	}
 	for range nodes {
 		n := <-over
-		err, still := n.verdict(stopping.Err() != nil)
+		still, err := n.verdict(stopping.Err() != nil)
 		for name, keys := range still {
 			late[name] = append(late[name], keys...)
 		}
@@ -207,25 +207,25 @@ func (n *node) conduct(stopping context.Context, grace time.Duration, over chan<
 	n.late = !within(n.ended, plus(grace, 2*unwind))
 }
 
-// verdict is what came of the node: its failure, and what of it still runs.
-func (n *node) verdict(stopping bool) (error, map[string][]string) {
+// verdict is what came of the node: what of it still runs, and its failure.
+func (n *node) verdict(stopping bool) (still map[string][]string, failed error) {
 	if n.late {
 		name := n.name
 		if in := n.within.Load(); in != nil {
 			name = in.name // one that was never started is not running
 		}
-		return nil, map[string][]string{name: nil}
+		return map[string][]string{name: nil}, nil
 	}
-	if still, ok := errors.AsType[*StillRunning](n.err); ok {
-		if errors.Unwrap(n.err) == error(still) {
-			return nil, still.Keys
+	if left, ok := errors.AsType[*StillRunning](n.err); ok {
+		if errors.Unwrap(n.err) == error(left) {
+			return left.Keys, nil
 		}
-		return n.err, still.Keys
+		return left.Keys, n.err
 	}
 	if stopping && (errors.Is(n.err, context.Canceled) || errors.Is(n.err, context.DeadlineExceeded)) {
 		return nil, nil // it says in its own way that it was stopped
 	}
-	return n.err, nil
+	return nil, n.err
 }
 
 // unwrap finds the runner that is to be run, nil for none.

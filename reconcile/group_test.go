@@ -52,8 +52,9 @@ func (c *cache) WaitForSync(ctx context.Context) error {
 
 // diary notes what happened, in order.
 type diary struct {
-	mu    sync.Mutex
-	lines []string
+	mu     sync.Mutex
+	lines  []string
+	linger time.Duration // from the stop to the end of each
 }
 
 func (d *diary) note(line string) {
@@ -67,6 +68,7 @@ func (d *diary) part(name string, needs ...reconcile.Runner) *part {
 	return &part{name: name, needs: needs, run: func(ctx context.Context) error {
 		d.note("+" + name)
 		<-ctx.Done()
+		time.Sleep(d.linger)
 		d.note("-" + name)
 		return nil
 	}}
@@ -102,7 +104,7 @@ func TestRunFindsInformers(t *testing.T) {
 // What is needed starts before, and ends after.
 func TestGroupOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var d diary
+		d := diary{linger: time.Second}
 		db := d.part("db")
 		pods := d.cache("pods", db)
 		lone := d.cache("lone")
@@ -258,11 +260,29 @@ func TestANeedThatEndsUnsynced(t *testing.T) {
 		cancel()
 		require.NoError(t, in.Run(ended))
 		quiet := &cacheOf{in}
-		err := reconcile.Run(t.Context(), &part{name: "reader", needs: []reconcile.Runner{quiet}})
+		err := reconcile.Run(t.Context(), &part{name: "reader", needs: []reconcile.Runner{quiet}}, &part{name: "other"})
 		require.ErrorIs(t, err, informer.ErrStopped)
 		require.ErrorContains(t, err, "reader")
 	})
 }
+
+// If it fails itself, even later, that is the cause.
+func TestANeedThatFailsUnsynced(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		broken := &never{part{name: "broken", run: func(context.Context) error {
+			time.Sleep(time.Second)
+			return errRunner
+		}}}
+		err := reconcile.Run(t.Context(), &part{name: "reader", needs: []reconcile.Runner{broken}})
+		require.ErrorIs(t, err, errRunner)
+		require.NotErrorIs(t, err, errBoom)
+	})
+}
+
+// never will be synced.
+type never struct{ part }
+
+func (*never) WaitForSync(context.Context) error { return errBoom }
 
 type cacheOf struct{ in *informer.Informer[thing] }
 

@@ -18,7 +18,7 @@ import (
 
 // stopped runs a controller whose key "a" is at work when the stop comes, one
 // second after its start, and tells how long Run took from there.
-func stopped(t *testing.T, c *reconcile.Controller[thing], grace time.Duration) (error, time.Duration) {
+func stopped(t *testing.T, c *reconcile.Controller[thing], grace time.Duration) (time.Duration, error) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
@@ -28,7 +28,7 @@ func stopped(t *testing.T, c *reconcile.Controller[thing], grace time.Duration) 
 	cancel()
 	begin := time.Now()
 	err := <-ended
-	return err, time.Since(begin)
+	return time.Since(begin), err
 }
 
 func TestC10_RunningWorkEndsByItself(t *testing.T) {
@@ -45,7 +45,7 @@ func TestC10_RunningWorkEndsByItself(t *testing.T) {
 			cut = ctx.Err()
 			return nil
 		}), &reconcile.Options{Workers: 1, Logger: log.logger(slog.LevelWarn)})
-		err, took := stopped(t, c, 3*time.Second)
+		took, err := stopped(t, c, 3*time.Second)
 		require.NoError(t, err)
 		require.Equal(t, time.Second, took)
 		require.NoError(t, cut)
@@ -71,7 +71,7 @@ func TestO10_AStopIsNoError(t *testing.T) {
 				}
 				return answer
 			}, &reconcile.Options{Logger: log.logger(slog.LevelWarn)})
-			err, took := stopped(t, c, 3*time.Second)
+			took, err := stopped(t, c, 3*time.Second)
 			require.NoError(t, err)
 			require.Equal(t, 3*time.Second, took)
 			require.ErrorIs(t, cause, reconcile.ErrStopping)
@@ -96,7 +96,7 @@ func TestStopLeavesOtherOutcomesAlone(t *testing.T) {
 				<-ctx.Done()
 				return end()
 			}, nil)
-			err, _ := stopped(t, c, 3*time.Second)
+			_, err := stopped(t, c, 3*time.Second)
 			require.NoError(t, err)
 			require.Equal(t, want, c.Explain("a").Runs[0].Outcome)
 		}
@@ -110,9 +110,10 @@ func TestGrace(t *testing.T) {
 			<-ctx.Done()
 			return ctx.Err()
 		}
-		_, took := stopped(t, reconcile.New("c", informer.New(store(t, "a"), nil), obey, nil), 0)
-		require.Equal(t, 30*time.Second, took)
-		_, took = stopped(t, reconcile.New("c", informer.New(store(t, "a"), nil), obey, nil), -1)
+		long, _ := stopped(t, reconcile.New("c", informer.New(store(t, "a"), nil), obey, nil), 0)
+		require.Equal(t, 30*time.Second, long)
+		took, err := stopped(t, reconcile.New("c", informer.New(store(t, "a"), nil), obey, nil), -time.Hour)
+		require.NoError(t, err)
 		require.Zero(t, took)
 
 		in := informer.New(store(t, "a"), nil)
@@ -177,7 +178,7 @@ func TestStopDoesNotWaitForBarriers(t *testing.T) {
 			return err
 		}, nil)
 		c.Reads(children)
-		err, took := stopped(t, c, 0)
+		took, err := stopped(t, c, 0)
 		require.NoError(t, err)
 		require.Zero(t, took)
 	})
@@ -188,11 +189,13 @@ func TestStillRunningNamesMappings(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gate := make(chan struct{})
 		c := reconcile.New("c", informer.New(store(t), nil), script(), nil)
-		reconcile.WatchFunc(c, informer.New(store(t, "child"), nil), func(context.Context, informer.Change[thing]) ([]string, error) {
-			<-gate
+		reconcile.WatchFunc(c, informer.New(store(t, "child", "quick"), nil), func(_ context.Context, ch informer.Change[thing]) ([]string, error) {
+			if ch.Key == "child" {
+				<-gate
+			}
 			return nil, nil
 		})
-		err, _ := stopped(t, c, time.Second)
+		_, err := stopped(t, c, time.Second)
 		var still *reconcile.StillRunning
 		require.ErrorAs(t, err, &still)
 		require.Equal(t, map[string][]string{"c": {"child"}}, still.Keys)
@@ -207,7 +210,8 @@ func TestStopBeforeStart(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		c := reconcile.New("c", informer.New(store(t, "a"), nil), runs.wrap(nil), nil)
-		require.NoError(t, reconcile.Run(ctx, c))
+		lone := &part{run: func(context.Context) error { return errors.New("it ran") }}
+		require.NoError(t, reconcile.Run(ctx, c, lone))
 		require.Empty(t, runs.of(""))
 	})
 }

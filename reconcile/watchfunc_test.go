@@ -43,6 +43,7 @@ func TestC15_AMappingThatFailsIsRetried(t *testing.T) {
 		require.ErrorContains(t, c.Status().Watches[1].Err, "first")
 		create("d", "q")
 		require.Len(t, runs.of("q"), 1, "others go on meanwhile")
+		require.ErrorContains(t, c.Status().Watches[1].Err, "first", "and do not hide it")
 
 		time.Sleep(time.Second)
 		synctest.Wait()
@@ -92,6 +93,7 @@ func TestWatchFuncMapsEveryChange(t *testing.T) {
 		synctest.Wait()
 		require.Equal(t, []string{"addedp1", "updatedp2", "updatedp3", "deleted"}, order)
 		require.Equal(t, []string{"p1", "p2", "p3"}, runs.keys())
+		require.Zero(t, reconcile.Unmapped[thing, thing](c))
 	})
 }
 
@@ -121,6 +123,46 @@ func TestWatchFuncIsBounded(t *testing.T) {
 			calls := runs.of(key)
 			require.Equal(t, []string{"trigger changes of children that were not mapped ×1"}, reasons(calls[len(calls)-1]))
 		}
+	})
+}
+
+// A change that was pushed out while it was being mapped takes no other with it.
+func TestWatchFuncIsPushedOutWhileItMaps(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		children := store(t)
+		var runs ran
+		c := reconcile.New("c", informer.New(store(t), nil), runs.wrap(nil), nil)
+		gate := make(chan struct{})
+		var mapped atomic.Int64
+		reconcile.WatchFunc(c, informer.New(children, nil), func(context.Context, informer.Change[thing]) ([]string, error) {
+			<-gate
+			mapped.Add(1)
+			return nil, nil
+		})
+		launch(t, &reconcile.Group{}, c)
+		with(t, children, "c")
+		synctest.Wait()
+		for i := range 8 {
+			put(t, children, "c", i+1)
+			synctest.Wait()
+		}
+		close(gate)
+		synctest.Wait()
+		require.EqualValues(t, 9, mapped.Load())
+	})
+}
+
+// What was not mapped by the end is let go.
+func TestWatchFuncLetsGoAtTheEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := reconcile.New("c", informer.New(store(t), nil), script(), nil)
+		reconcile.WatchFunc(c, informer.New(store(t, "c"), nil), func(context.Context, informer.Change[thing]) ([]string, error) {
+			return nil, errBoom
+		})
+		stop := launch(t, &reconcile.Group{}, c)
+		require.Equal(t, 1, c.Status().Watches[1].Pending)
+		require.NoError(t, stop())
+		require.Zero(t, c.Status().Watches[1].Pending)
 	})
 }
 
