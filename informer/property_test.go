@@ -73,8 +73,9 @@ func history(t *testing.T, seed uint64) {
 		nap := time.Duration(rnd.IntN(40)) * time.Millisecond
 		one := func(c informer.Change[*obj]) {
 			// Cache and index have it, or something later of the key.
-			if o, ok := inf.Cache().Get(c.Key); c.Type != informer.Deleted && ok && o == c.New {
-				if k, _, _ := byGroup.One(inf.Cache(), c.New.Group); k == "" {
+			now := inf.Cache().Snapshot() // both looks at one state
+			if o, ok := now.Get(c.Key); c.Type != informer.Deleted && ok && o == c.New {
+				if k, _, _ := byGroup.One(now, c.New.Group); k == "" {
 					t.Errorf("%s: the index lacks %+v", r.name, *c.New)
 				}
 			}
