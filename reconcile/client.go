@@ -25,6 +25,14 @@ import (
 // the run's Func returned; one made with another context, as by a goroutine that
 // goes on, is not remembered.
 //
+// A controller of parents that keeps children reads like this:
+//
+//	apps := NewClient(backend.WithFinalizers(appStore), nil)
+//	pods := NewClient(podStore, nil, byOwner)
+//	c := New("apps", apps.Informer, Finalize(apps, "apps/cleanup", cleanup, sync), nil)
+//	Watch(c, pods.Informer, byOwner.Keys)
+//	err := Run(ctx, c)
+//
 // In a run a Client refuses to write while its cache is not synced, with an error
 // that matches [ErrNotSynced]: an empty cache that has seen nothing must not make
 // anybody create what is there already. Outside a run it just writes.

@@ -82,8 +82,9 @@ func (s State) String() string {
 func (s State) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
 // New makes a controller that calls f for each key of in that was added, updated
-// or deleted; [Watch] adds other triggers. The name is for people: it shows up in
-// errors, logs and explanations. nil opts are the defaults.
+// or deleted; [Watch] adds other triggers. The name shows up in errors, logs and
+// explanations; it must not be empty, and no two controllers of one Run may share it.
+// nil opts are the defaults.
 //
 // Nothing starts before Run, and whatever is wrong with the arguments is returned
 // by Run, matching [ErrInvalidOptions].

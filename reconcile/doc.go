@@ -98,7 +98,8 @@
 // barriers in Explain say so.
 //
 // When Run ends, keys that are waiting are forgotten: what is in a source is found
-// again by the next process.
+// again by the next process. What went from it in the meantime is not: trigger what
+// you find in the world at the start, or use Finalize.
 //
 // # Errors
 //

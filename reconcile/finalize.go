@@ -22,7 +22,9 @@ import (
 // may run again after that, so it must be able to find nothing to do.
 //
 // next is also called for a key without an object, but neither of the two for an
-// object that is being deleted without this finalizer.
+// object that is being deleted without this finalizer. Over a store that deletes at
+// once, whatever finalizers there are, cleanup never runs; an object that went that
+// way is named in the log, at Error.
 func Finalize[T any](b backend.Backend[T], name string, cleanup, next Func[T]) Func[T] {
 	if name == "" || b == nil || cleanup == nil || next == nil {
 		panic("reconcile: Finalize needs a backend, a name and two functions")
@@ -31,6 +33,9 @@ func Finalize[T any](b backend.Backend[T], name string, cleanup, next Func[T]) F
 	return func(ctx context.Context, req Request[T]) error {
 		item, exists := req.Item()
 		if !exists {
+			if last, told := req.Last(); told && f.wanted(object.MetaOf(&last)) {
+				req.Log().Error("deleted past its finalizer: is the store wrapped in backend.WithFinalizers?", "finalizer", name)
+			}
 			return next(ctx, req)
 		}
 		meta := object.MetaOf(&item.Object)
@@ -64,6 +69,10 @@ type finalizer[T any] struct {
 }
 
 func (f finalizer[T]) on(m *object.Meta) bool { return slices.Contains(m.Finalizers, f.name) }
+
+// wanted: the object was not even being deleted when it was seen last, and still
+// had the finalizer.
+func (f finalizer[T]) wanted(m *object.Meta) bool { return m != nil && !m.IsDeleting() && f.on(m) }
 
 // errGoing: there is nothing to put a finalizer on any more.
 var errGoing = errors.New("reconcile: the object is going")

@@ -1,8 +1,11 @@
 package reconcile_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"log/slog"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -10,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/homeostat/homeostat/backend"
+	"github.com/homeostat/homeostat/backend/memory"
 	"github.com/homeostat/homeostat/fake"
 	"github.com/homeostat/homeostat/informer"
 	"github.com/homeostat/homeostat/object"
@@ -279,4 +283,27 @@ func TestFinalizeNeedsAllOfIt(t *testing.T) {
 	require.Panics(t, func() { reconcile.Finalize(b, "", f, f) })
 	require.Panics(t, func() { reconcile.Finalize(b, "f", nil, f) })
 	require.Panics(t, func() { reconcile.Finalize(b, "f", f, nil) })
+}
+
+func TestFinalize_OverAStoreThatDeletesAtOnceIsSaidAloud(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log bytes.Buffer
+		logger := slog.New(slog.NewTextHandler(&log, nil))
+		plain := memory.New[*thing](nil) // not wrapped
+		in := informer.New(plain, nil)
+		nothing := func(context.Context, reconcile.Request[*thing]) error { return nil }
+		c := reconcile.New("docs", in, reconcile.Finalize(plain, "docs/cleanup", nothing, nothing), &reconcile.Options{Logger: logger})
+		ctx, cancel := context.WithCancel(t.Context())
+		defer func() { cancel(); synctest.Wait() }()
+		go reconcile.Run(ctx, c)
+		_, err := plain.Create(ctx, "a", &thing{})
+		require.NoError(t, err)
+		synctest.Wait()
+		_, err = plain.Delete(ctx, "a", object.Any)
+		require.NoError(t, err)
+		synctest.Wait()
+		require.Equal(t, 1, strings.Count(log.String(), "level=ERROR"), log.String())
+		require.Contains(t, log.String(), "backend.WithFinalizers")
+		require.Contains(t, log.String(), "key=a")
+	})
 }

@@ -21,7 +21,8 @@ type Runner interface {
 type Needer interface{ Needs() []Runner }
 
 // Run runs all, with everything that they need, until ctx ends or one of them
-// fails. It is Group's Run with the defaults.
+// fails. It starts the informers that controllers name, so do not run those yourself.
+// It is Group's Run with the defaults.
 func Run(ctx context.Context, all ...Runner) error { return new(Group).Run(ctx, all...) }
 
 // Group is [Run] with choices. It keeps nothing between two calls of Run.
