@@ -42,6 +42,7 @@ type WaitError struct {
 	Cause error
 }
 
+// Error says who is not synced, in which state since when, and the last error.
 func (e *WaitError) Error() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "informer %q: ", e.Informer)
@@ -62,6 +63,7 @@ func (e *WaitError) Error() string {
 	return b.String()
 }
 
+// Unwrap gives the end of the context and the source's last error.
 func (e *WaitError) Unwrap() []error {
 	if e.Err == nil {
 		return []error{e.Cause}
@@ -81,6 +83,7 @@ type StaleError struct {
 	Err error
 }
 
+// Error says how old the cache is, and why.
 func (e *StaleError) Error() string {
 	s := fmt.Sprintf("informer %q: never synced", e.Name)
 	if !e.Since.IsZero() {
@@ -92,6 +95,7 @@ func (e *StaleError) Error() string {
 	return s
 }
 
+// Unwrap gives the source's last error.
 func (e *StaleError) Unwrap() error { return e.Err }
 
 // RefusedError says that the cache could not take an object's state: an index
@@ -105,10 +109,12 @@ type RefusedError struct {
 	Err     error
 }
 
+// Error names the informer, the key and the reason.
 func (e *RefusedError) Error() string {
 	return fmt.Sprintf("informer %q: the cache refused key %q at version %q: %v", e.Informer, e.Key, e.Version, e.Err)
 }
 
+// Unwrap gives the reason.
 func (e *RefusedError) Unwrap() error { return e.Err }
 
 // PanicError is a panic of a handler, or of one of the source's Powers, caught at
@@ -123,6 +129,7 @@ type PanicError struct {
 	Stack []byte
 }
 
+// Error names what panicked and with what, without the stack.
 func (e *PanicError) Error() string {
 	s := fmt.Sprintf("informer %q: %s panicked", e.Informer, e.What)
 	if e.Key != "" {

@@ -23,10 +23,13 @@ type Options struct {
 	// PageSize is the most objects of one page of a list. Defaults to 500; less
 	// than 0 is everything in one page. Sources without pages ignore it.
 	PageSize int
-	// Open is how long a watch may take to be established. Defaults to 30 s.
+	// Open is how long a watch may take to be established, and a streamed full
+	// state to go without another object. It must be longer than one list of a
+	// reflector.Poll or Hint takes. Defaults to 30 s.
 	Open time.Duration
 	// Session is the longest watch of a source that can't prove that it is alive
-	// (Powers.Progress). Defaults to 10 min.
+	// (Powers.Progress), jittered down by up to a quarter, and the longest that a
+	// streamed full state may take in all. Defaults to 10 min; negative is no limit.
 	Session time.Duration
 	// ResetAfter is how long lists must agree on an older state before it is
 	// taken for a reset of the source. Defaults to 1 min.

@@ -74,7 +74,9 @@
 //     sink still has exactly that. With retry.After the source is not asked before
 //     that time, with retry.Permanent as rarely as the backoff knows, and
 //     retry.Later is no failure. Any other error is tried again after a backoff,
-//     where the watch stood if rule 4 allows it.
+//     where the watch stood if rule 4 allows it. All but the calls that we ended
+//     ourselves count as failures: a history too short for its changes leaves a
+//     cache behind by up to the longest backoff.
 //
 // # Rules for sinks
 //

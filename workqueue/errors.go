@@ -38,6 +38,7 @@ type PanicError struct {
 	Stack []byte
 }
 
+// Error names the key and what was panicked with, without the stack.
 func (e *PanicError) Error() string {
 	return fmt.Sprintf("workqueue: panic while working on %s: %v", show(e.Key), e.Value)
 }
@@ -53,6 +54,7 @@ type HeldError[K comparable] struct {
 	Err error
 }
 
+// Error names the keys still in work.
 func (e *HeldError[K]) Error() string {
 	const most = 10
 	var names []string
