@@ -282,7 +282,10 @@ func TestANeedThatFailsUnsynced(t *testing.T) {
 // never will be synced.
 type never struct{ part }
 
-func (*never) WaitForSync(context.Context) error { return errBoom }
+func (*never) WaitForSync(context.Context) error {
+	time.Sleep(time.Millisecond) // until it has been started
+	return errBoom
+}
 
 type cacheOf struct{ in *informer.Informer[thing] }
 
