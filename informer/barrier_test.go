@@ -320,6 +320,25 @@ func TestG7_BarriersShareAList(t *testing.T) {
 	})
 }
 
+// An event without a version is no proof for a write without one: it may be an
+// older event.
+func TestG7_NoVersionIsNoProof(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		src := newSource()
+		src.Put("a", "old")
+		inf := started(t, src)
+		release := src.Hold()
+		src.Del("a")
+		done := wait(t, inf, "a", "")
+		release()
+		synctest.Wait()
+		if _, ok := inf.Cache().Get("a"); ok || open(done) {
+			t.Errorf("in the cache: %v, open: %v", ok, open(done))
+		}
+		<-done
+	})
+}
+
 // Who waits after a list was asked for and applied asks for another.
 func TestG7_OneListAfterTheOther(t *testing.T) {
 	bubble(t, func(t *testing.T) {

@@ -13,3 +13,14 @@ func Queued(s *Subscription) deltafifo.Stats { return s.queued() }
 
 // Staged is how many changes a full state keeps.
 func Staged[T any](r reflector.Relist[T]) int { return len(r.(*relist[T]).changed) }
+
+// CancelAll cancels the subscriptions of all handlers, also of those whose
+// AddHandler has not returned yet.
+func CancelAll[T any](i *Informer[T]) {
+	i.mu.Lock()
+	handlers := append([]*handler[T](nil), i.handlers...)
+	i.mu.Unlock()
+	for _, h := range handlers {
+		h.Cancel()
+	}
+}

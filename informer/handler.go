@@ -26,7 +26,8 @@ type handler[T any] struct {
 	buf    *deltafifo.Buffer[T]
 
 	// first is what run waits under until the handler is synced; drained ends it
-	// when none of the first objects is left in buf. Set when run starts.
+	// when none of the first objects is left in buf. Set before run starts, if
+	// there are any.
 	first   context.Context
 	drained context.CancelFunc
 
@@ -73,7 +74,8 @@ func (h *handler[T]) run() {
 		}
 		full := len(deltas) >= cap(buf)
 		changes = appendChanges(changes[:0], deltas)
-		h.feed(changes, keysOf(deltas))
+		h.feed(changes)
+		h.fed(keysOf(deltas))
 		// Let go of the objects, and of the room when a burst is over.
 		clear(changes)
 		clear(deltas)
@@ -95,12 +97,11 @@ func (h *handler[T]) quit() {
 	h.Cancel()
 }
 
-// feed hands over what was taken from the buffer and counts it.
-func (h *handler[T]) feed(changes []Change[T], keys int) {
+// feed hands over what was taken from the buffer.
+func (h *handler[T]) feed(changes []Change[T]) {
 	h.busy.Store(time.Now().UnixNano())
 	h.give(changes)
 	h.busy.Store(0)
-	h.fed(keys)
 }
 
 // fed counts down to the handler's sync. The keys that were pending when the
@@ -124,9 +125,6 @@ func (h *handler[T]) fed(keys int) {
 // sync marks the handler as synced. Ended, it may have been given less than was
 // taken from the buffer.
 func (h *handler[T]) sync() {
-	if h.drained != nil {
-		h.drained()
-	}
 	if !h.ended() {
 		h.left.Store(0)
 		close(h.synced)

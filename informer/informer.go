@@ -28,7 +28,8 @@ type Informer[T any] struct {
 	// synced is closed after the first full state was committed, stopped before
 	// Run returns.
 	synced, stopped chan struct{}
-	// running counts the goroutines of buffered handlers.
+	// running counts the goroutines of buffered handlers, and the inline handlers
+	// that are just joining, on somebody else's.
 	running sync.WaitGroup
 
 	barriers barriers
@@ -141,10 +142,6 @@ func (i *Informer[T]) stop() {
 		h.buf.Close()
 	}
 	i.running.Wait()
-	for _, h := range handlers {
-		// An inline handler that is just joining runs on somebody else's goroutine.
-		<-h.done
-	}
 }
 
 // Name is Options.Name.

@@ -211,6 +211,31 @@ func TestUntil(t *testing.T) {
 	})
 }
 
+// The last state counts, however close behind it Run ends.
+func TestUntil_LastState(t *testing.T) {
+	for range 300 {
+		bubble(t, func(t *testing.T) {
+			src := newSource()
+			inf := informer.New(src, nil)
+			ctx, cancel := context.WithCancel(t.Context())
+			inf.AddHandler(func(informer.Change[*obj]) { cancel() }, &informer.HandlerOptions{Inline: true})
+			ended := make(chan error, 1)
+			go func() { ended <- inf.Run(ctx) }()
+			settle()
+			go src.Put("a", "g")
+			if err := inf.Until(t.Context(), func(s *indexer.Snapshot[*obj]) bool { return s.Len() == 1 }); err != nil {
+				t.Error(err)
+			}
+			if err := <-ended; err != nil {
+				t.Error(err)
+			}
+		})
+		if t.Failed() {
+			return
+		}
+	}
+}
+
 func TestX13_Fresh(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		src := newSource()

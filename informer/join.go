@@ -70,6 +70,9 @@ func (i *Informer[T]) add(h *handler[T], opts *HandlerOptions) *Subscription {
 	i.handlers = append(i.handlers, h)
 	i.registered.Add(1)
 	catching := h.catching
+	if catching {
+		i.running.Add(1) // under mu: not once Run has begun to wait
+	}
 	i.mu.Unlock()
 
 	if catching {
@@ -96,7 +99,9 @@ func (i *Informer[T]) startLocked(h *handler[T], first []deltafifo.Delta[T]) {
 		close(h.synced)
 	} else {
 		h.left.Store(int64(len(first)))
-		h.first, h.drained = context.WithCancel(context.Background())
+		if !h.inline {
+			h.first, h.drained = context.WithCancel(context.Background())
+		}
 		h.push(first)
 	}
 	if !h.inline {
@@ -108,6 +113,7 @@ func (i *Informer[T]) startLocked(h *handler[T], first []deltafifo.Delta[T]) {
 // left, and then, in the same step in which it sees that, hands it over to the
 // writer: its calls never overlap.
 func (i *Informer[T]) catchUp(h *handler[T]) {
+	defer i.running.Done()
 	returned := false
 	defer func() {
 		if !returned {
@@ -122,9 +128,8 @@ func (i *Informer[T]) catchUp(h *handler[T]) {
 			break
 		}
 		changes = appendChanges(changes[:0], deltas)
-		h.feed(changes, keysOf(deltas))
+		h.feed(changes)
 	}
-	// The last of the first objects may have cancelled out.
 	if h.left.Load() > 0 {
 		h.sync()
 	}
@@ -136,7 +141,7 @@ func (i *Informer[T]) takeOrSwitch(h *handler[T], buf []deltafifo.Delta[T]) ([]d
 	// and the pop, which therefore never waits.
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	if h.ended() || h.buf.Stats().Keys == 0 {
+	if h.buf.Stats().Keys == 0 {
 		h.catching = false
 		return nil, false
 	}
