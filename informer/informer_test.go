@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"log/slog"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -145,13 +146,29 @@ func TestOptionsReachTheReflector(t *testing.T) {
 		src := newSource()
 		src.powers.Paged = true
 		asked := &paged{source: src}
-		budget := retry.NewBudget(1000, 1)
-		inf := informer.New(asked, &informer.Options{Name: "named", PageSize: 7, Budget: budget, Session: 30 * time.Second})
-		run(t, inf)
+		var log strings.Builder
+		inf := informer.New(asked, &informer.Options{
+			Name:     "named",
+			PageSize: 7,
+			Budget:   retry.NewBudget(0.1, 1), // a call each ten seconds
+			Session:  30 * time.Second,
+			Logger:   slog.New(slog.NewTextHandler(&log, nil)),
+		})
+		stop := run(t, inf)
+		time.Sleep(5 * time.Second)
+		if s := inf.Status().Source; s.Lists != 1 || s.Watches != 0 {
+			t.Errorf("%d lists and %d watches within the budget", s.Lists, s.Watches)
+		}
 		time.Sleep(5 * time.Minute)
 		s := inf.Status().Source
 		if s.Name != "named" || asked.limit != 7 || s.Watches < 8 {
 			t.Errorf("%+v, pages of %d", s, asked.limit)
+		}
+		src.Fail(errors.New("no longer"))
+		time.Sleep(time.Minute)
+		stop()
+		if !strings.Contains(log.String(), "no longer") {
+			t.Errorf("logged: %s", &log)
 		}
 	})
 }
@@ -233,6 +250,41 @@ func TestUntil_LastState(t *testing.T) {
 		if t.Failed() {
 			return
 		}
+	}
+}
+
+// Having been synced counts, however close behind it Run ends.
+func TestWaitForSync_LastMoment(t *testing.T) {
+	for range 300 {
+		bubble(t, func(t *testing.T) {
+			src := newSource()
+			src.Put("a", "g")
+			inf := informer.New(src, nil)
+			ctx, cancel := context.WithCancel(t.Context())
+			sub := inf.AddHandler(func(informer.Change[*obj]) { cancel() }, &informer.HandlerOptions{Inline: true})
+			errs := make(chan error, 3)
+			go func() { errs <- inf.WaitForSync(t.Context()) }()
+			go func() { errs <- sub.WaitForSync(t.Context()) }()
+			go func() { errs <- inf.Run(ctx) }()
+			for range 3 {
+				if err := <-errs; err != nil {
+					t.Error(err)
+				}
+			}
+		})
+		if t.Failed() {
+			return
+		}
+	}
+}
+
+func TestWaitErrorUnwrap(t *testing.T) {
+	cause, last := errors.New("cause"), errors.New("last")
+	if got := (&informer.WaitError{Cause: cause}).Unwrap(); len(got) != 1 || got[0] != cause {
+		t.Errorf("got %v", got)
+	}
+	if got := (&informer.WaitError{Cause: cause, Err: last}).Unwrap(); len(got) != 2 || got[1] != last {
+		t.Errorf("got %v", got)
 	}
 }
 

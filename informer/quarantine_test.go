@@ -169,23 +169,22 @@ func TestQuarantine_UniqueIndex(t *testing.T) {
 	h.refused()
 }
 
-// Two that want what comes free: one gets it, the other stays refused, by its new
-// holder, and gets it after that.
+// Of several that want what comes free the first by key gets it; the others stay
+// refused, by its new holder, and get it after that.
 func TestQuarantine_Queue(t *testing.T) {
 	h := byHand(t, first)
 	h.list(object.Initial, "a - 1 Xa")
-	h.apply(put("b - 2 Xb"))
-	h.apply(put("c - 3 Xc"))
-	h.refused("b", "c")
-	h.apply(del("a - - -"))
-	if n, r := h.inf.Cache().Len(), len(h.inf.Status().Refused); n != 1 || r != 1 {
-		t.Errorf("%d objects, %d refused", n, r)
+	h.apply(put("d - 2 Xd"), put("b - 2 Xb"))
+	h.apply(put("e - 3 Xe"), put("c - 3 Xc"))
+	for n, holder := range []string{"a", "b", "c", "d", "e"} {
+		h.refused([]string{"b", "c", "d", "e"}[n:]...)
+		if key, _, _ := first.One(h.inf.Cache(), 'X'); key != holder || h.inf.Cache().Len() != 1 {
+			t.Errorf("the value is with %q, want %q", key, holder)
+		}
+		h.apply(del(holder + " - - -"))
 	}
-	key, _, _ := first.One(h.inf.Cache(), 'X')
-	h.apply(del(key + " - - -"))
-	if n, r := h.inf.Cache().Len(), len(h.inf.Status().Refused); n != 1 || r != 0 {
-		t.Errorf("%d objects, %d refused", n, r)
-	}
+	h.told = nil
+	h.see(nil)
 }
 
 // Refusals that come out only when other keys are left out.
@@ -287,6 +286,34 @@ func TestWaitFor_Refused(t *testing.T) {
 		}
 		if err := inf.WaitFor(t.Context(), "a", src.Put("a", "good")); err != nil {
 			t.Error(err)
+		}
+	})
+}
+
+// Without versions, that a state was refused says nothing of what came after it.
+func TestWaitFor_RefusedWithoutVersion(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		bad := indexer.By("bad", func(o *obj) string {
+			if o.Group == "bad" {
+				panic(o.Key)
+			}
+			return ""
+		})
+		src := newSource()
+		src.bare, src.powers.Initial = true, true
+		inf := informer.New(src, nil, bad)
+		run(t, inf)
+		settle()
+		src.Put("a", "bad")
+		settle()
+		release := src.Hold()
+		defer release()
+		src.Put("a", "good")
+		if err := inf.WaitFor(t.Context(), "a", ""); err != nil {
+			t.Error(err)
+		}
+		if o, ok := inf.Cache().Get("a"); !ok || o.Group != "good" {
+			t.Errorf("the cache has %+v", o)
 		}
 	})
 }

@@ -232,7 +232,48 @@ func TestI13_G10_RunWaitsForCalls(t *testing.T) {
 		if err := sub.WaitForSync(t.Context()); !errors.Is(err, informer.ErrStopped) {
 			t.Errorf("after a late Cancel: %v", err)
 		}
+		if n := inf.Status().Handlers; n != 0 {
+			t.Errorf("%d handlers after Run", n)
+		}
 	})
+}
+
+// Run waits for calls of handlers that were cancelled meanwhile, too.
+func TestG10_RunWaitsForCancelledCalls(t *testing.T) {
+	for _, inline := range []bool{false, true} {
+		t.Run(fmt.Sprintf("inline %v", inline), func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				src := newSource()
+				fill(src, 10)
+				inf := informer.New(src, nil)
+				ctx, cancel := context.WithCancel(t.Context())
+				done := make(chan error, 1)
+				go func() { done <- inf.Run(ctx) }()
+				settle()
+				release, added := make(chan struct{}), make(chan struct{})
+				var calls atomic.Int32
+				go func() {
+					defer close(added)
+					inf.AddHandler(func(informer.Change[*obj]) { calls.Add(1); <-release }, &informer.HandlerOptions{Inline: inline})
+				}()
+				settle()
+				informer.CancelAll(inf)
+				cancel()
+				settle()
+				if len(done) != 0 {
+					t.Error("Run returned during a call")
+				}
+				close(release)
+				if err := <-done; err != nil {
+					t.Error(err)
+				}
+				<-added
+				if n := calls.Load(); n != 1 {
+					t.Errorf("%d calls", n)
+				}
+			})
+		})
+	}
 }
 
 // An inline handler that is joining on somebody else's goroutine is waited for as
