@@ -301,7 +301,6 @@ func TestX13_Fresh(t *testing.T) {
 		if err := inf.Fresh(time.Second); err != nil {
 			t.Error(err)
 		}
-		reopen()
 		down := errors.New("down")
 		at := inf.Status().Source.Alive
 		src.Fail(down)

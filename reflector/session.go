@@ -77,6 +77,7 @@ func (s *session[T]) follow(ctx context.Context, opts WatchOptions) {
 	c := s.cycle
 	c.track.update(func(st *Status) { st.Watches++ })
 	c.track.enter(Opening)
+	c.track.tick() // the last session's sign of life is not this one's
 	s.guard = newGuard(c.track, c.opts, c.powers.Progress)
 	defer s.guard.start(ctx, s.stop)()
 	defer c.await(ctx, "Watch", s.guard)()
