@@ -35,13 +35,16 @@ var mayImport = map[string][]string{
 
 	"backend/memory": {"backend", "reflector", "patch"},
 	"backend/file":   {"backend", "reflector", "patch"},
-	"fake":           {"backend", "backend/memory", "reflector", "patch"},
-	"reconcile":      {"informer", "indexer", "workqueue", "backend", "reflector", "patch"},
+	"backend/bolt":   {"backend", "reflector", "patch"},
+
+	"backend/backendtest": {"backend", "reflector", "patch"},
+	"fake":                {"backend", "backend/memory", "reflector", "patch"},
+	"reconcile":           {"informer", "indexer", "workqueue", "backend", "reflector", "patch"},
 
 	"examples/…/":   {"…/"},
 	"tools":         {},
 	"benchmarks/…/": {"…/"},
-	"internal/…/":   {},
+	"internal/…/":   {"…/"},
 }
 
 var (
@@ -107,7 +110,8 @@ func isStandard(pkg string) bool {
 
 // isNested says that a package has a module of its own, with requirements of its own.
 func isNested(pkg string) bool {
-	return pkg == "backend/file" || strings.HasPrefix(pkg, "examples/")
+	return slices.Contains([]string{"backend/file", "backend/bolt"}, pkg) ||
+		strings.HasPrefix(pkg, "internal/stores/") || strings.HasPrefix(pkg, "examples/")
 }
 
 // importsOf lists what each file imports, by its path from the root, leaving out
