@@ -38,7 +38,10 @@
 //     one batch, whose Cursor lies after all of it and from which a watch can go
 //     on; a batch whose Cursor is "" is no such place. The cursor of a page is the
 //     state that the page shows. In a full state that is streamed, objects come in
-//     any order and only Synced has a cursor that counts.
+//     any order and only Synced has a cursor that counts. A source that knows what
+//     came right before a batch says so by Prev: a batch that does not follow where
+//     the watch stands proves that a change was lost; it is not shown, a new full
+//     state is taken, and Status.Gaps counts it.
 //  4. Only what can be proven is resumed. A source answers [ErrExpired] to a cursor
 //     after which it may have forgotten anything, and leaves Powers.ResumeProven
 //     unset when it could not tell. A source without positions gives "" for every

@@ -473,7 +473,7 @@ func TestStatusJSON(t *testing.T) {
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	st := reflector.Status{
 		Name: "pods", State: reflector.BackingOff, Since: at, Next: at, Cursor: "e/1", Synced: true, Failures: 2,
-		Err: errBoom, LastEvent: at, Alive: at, Lists: 1, Watches: 2, Resets: 3, Replays: 4, Missed: 5, Torn: true,
+		Err: errBoom, LastEvent: at, Alive: at, Lists: 1, Watches: 2, Resets: 3, Replays: 4, Gaps: 6, Missed: 5, Torn: true,
 		Fallback: errors.ErrUnsupported,
 	}
 	const when = `"2026-01-02T03:04:05Z"`
@@ -482,9 +482,9 @@ func TestStatusJSON(t *testing.T) {
 		want string
 	}{
 		{st, `{"name":"pods","state":"backing off","since":` + when + `,"next":` + when + `,"cursor":"e/1","synced":true,"failures":2,` +
-			`"err":"boom","lastEvent":` + when + `,"alive":` + when + `,"lists":1,"watches":2,"resets":3,"replays":4,"missed":5,"torn":true,` +
+			`"err":"boom","lastEvent":` + when + `,"alive":` + when + `,"lists":1,"watches":2,"resets":3,"replays":4,"gaps":6,"missed":5,"torn":true,` +
 			`"fallback":"unsupported operation"}`},
-		{reflector.Status{}, `{"state":"starting","synced":false,"failures":0,"lists":0,"watches":0,"resets":0,"replays":0,"missed":0}`},
+		{reflector.Status{}, `{"state":"starting","synced":false,"failures":0,"lists":0,"watches":0,"resets":0,"replays":0,"gaps":0,"missed":0}`},
 	} {
 		got, err := json.Marshal(c.st)
 		want(t, "error", err, nil)

@@ -48,7 +48,11 @@ type Batch[T any] struct {
 	// them, a source may use the slice again.
 	Events []Event[T]
 	// Cursor is strictly after all of the batch; "" is no place to resume from.
-	Cursor        Cursor
+	Cursor Cursor
+	// Prev, from a source that can tell it, is the cursor that this batch follows:
+	// that of the batch before it, or of where the watch began. Who stands before
+	// Prev has missed a change (rule 3). "" is not told.
+	Prev          Cursor
 	Reset, Synced bool
 }
 
@@ -130,8 +134,8 @@ type Powers[T any] struct {
 	Initial, Progress bool
 	// ResumeProven: rule 4 can be kept.
 	ResumeProven bool
-	// KeysOnly is honoured. StaleLists: a list may be older than the latest even
-	// when the latest was asked for.
+	// KeysOnly is honoured. StaleLists: what is read, by List or by Get, may be
+	// older than the latest even when the latest was asked for.
 	KeysOnly, StaleLists bool
 	// Compare orders two cursors of one epoch (negative, 0, positive). Of
 	// cursors of different epochs it answers 0: unequal cursors that compare as

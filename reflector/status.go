@@ -86,6 +86,9 @@ type Status struct {
 	Resets uint64
 	// Replays counts the batches that were dropped because the sink had them.
 	Replays uint64
+	// Gaps counts the batches that did not follow the one before: a change had
+	// been lost (rule 3).
+	Gaps uint64
 	// Missed counts the deadlines that a watch missed: to open, to complete its
 	// full state, to show that it is alive (rules 2 and 7).
 	Missed uint64
@@ -115,12 +118,13 @@ func (s Status) MarshalJSON() ([]byte, error) {
 		Watches   uint64    `json:"watches"`
 		Resets    uint64    `json:"resets"`
 		Replays   uint64    `json:"replays"`
+		Gaps      uint64    `json:"gaps"`
 		Missed    uint64    `json:"missed"`
 		Torn      bool      `json:"torn,omitempty"`
 		Fallback  string    `json:"fallback,omitempty"`
 	}{
 		s.Name, s.State, s.Since, s.Next, s.Cursor, s.Synced, s.Failures, text(s.Err), s.LastEvent, s.Alive,
-		s.Lists, s.Watches, s.Resets, s.Replays, s.Missed, s.Torn, text(s.Fallback),
+		s.Lists, s.Watches, s.Resets, s.Replays, s.Gaps, s.Missed, s.Torn, text(s.Fallback),
 	})
 }
 

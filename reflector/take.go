@@ -166,10 +166,27 @@ func (s *session[T]) place(b Batch[T]) (fresh bool, err error) {
 		return false, nil
 	}
 	// Later, or without an order to tell by.
+	if s.skips(b.Prev) {
+		c.track.update(func(st *Status) { st.Gaps++ })
+		return false, fmt.Errorf("a batch that follows %q came after %q, what lies between was lost: %w", b.Prev, s.at, ErrExpired)
+	}
 	if b.Cursor != "" {
 		s.at, s.barren = b.Cursor, false
 	}
 	return b.Cursor != "" || len(b.Events) > 0, nil
+}
+
+// skips says that something lies between where the watch stands and prev. Without
+// an order, any other cursor than the watch's own proves it.
+func (s *session[T]) skips(prev Cursor) bool {
+	if prev == "" || s.at == "" {
+		return false
+	}
+	switch s.cycle.relate(prev, s.at) {
+	case same, earlier: // a batch may begin before what is known
+		return false
+	}
+	return true
 }
 
 // apply gives a live batch to the sink.
