@@ -100,8 +100,8 @@
 //
 // Run does everything on the goroutine that calls it: it calls the source, the
 // sink, and all functions given to adapters. One more goroutine watches over the
-// deadlines of each session, and one over a call that was told to end; Run waits
-// for them. Status, Relist and Run may be called from anywhere; no lock is held
+// deadlines of each session, one over a call that was told to end, and [Hint] takes
+// its hints on one; Run waits for them. Status, Relist and Run may be called from anywhere; no lock is held
 // while anybody's code runs. Sources that this package makes keep nothing between
 // two calls and may be used by many at once, if the functions given to them may.
 //

@@ -18,12 +18,16 @@ import (
 // write between the two is in the list, or is hinted after it, or both. After
 // that it yields the key of each object that may have changed, or "" when that
 // can be any. A key is fetched by the Powers.Get of lw, if it has that; else, and
-// for "", everything is listed again. While that is done hints is blocked in its
-// yield: it must keep, or put together, what comes in meanwhile. Hints for many
-// changes at once cost the more lists the less they are put together.
+// for "", everything is listed again.
 //
-// A hint with an error ends the watch, and so does a list or fetch that fails;
-// the reflector then subscribes anew. Hints that end end the watch too.
+// hints runs on a goroutine of its own, and never waits long in its yield: what it
+// tells while something is listed or fetched is kept, each key once, and looked at
+// after that. When more than 500 keys are waiting, one list takes their place.
+// It must return when its ctx ends; the watch waits for it.
+//
+// A hint with an error ends the watch, and so does a list or fetch that fails, or a
+// panic of hints ([PanicError]); the reflector then subscribes anew. When hints
+// return, the watch looks at what they left and ends too.
 //
 // The watch of lw itself is not used. The source has no positions: each watch
 // begins with a full state, which is also the safety net against hints that are
@@ -63,21 +67,21 @@ func (h *hint[T]) Watch(ctx context.Context, opts WatchOptions) iter.Seq2[Batch[
 			yield(Batch[T]{}, fmt.Errorf("hints have no positions such as %q: %w", opts.After, ErrExpired))
 			return
 		}
-		// Whatever ends this watch ends the subscription.
-		ctx, cancel := context.WithCancel(ctx)
-		defer cancel()
 		powers := h.lw.Powers()
-		listed := false
-		for key, err := range h.hints(ctx) {
-			if err != nil {
+		pending := newHinted(powers.Get != nil)
+		defer pending.collect(ctx, h.hints)()
+		for listed := false; ; listed = true {
+			key, more, err := pending.take(ctx)
+			switch {
+			case err != nil:
 				yield(Batch[T]{}, err)
 				return
-			}
+			case !more:
+				return
 			// The first hint, whatever it says, proves the subscription.
-			var more bool
-			if !listed || key == "" || powers.Get == nil {
-				more, listed = h.list(ctx, powers, yield), true
-			} else {
+			case key == "" || !listed:
+				more = h.list(ctx, powers, yield)
+			default:
 				more = fetch(ctx, powers.Get, key, yield)
 			}
 			if !more {

@@ -8,12 +8,12 @@ import (
 	"github.com/homeostat/homeostat/retry"
 )
 
-// PanicError is a panic of somebody else's code on the reflector's goroutine:
+// PanicError is a panic of somebody else's code on a goroutine of the reflector:
 // the source's, the sink's, or that of a function given to an adapter. It was
 // recovered, is shown as the reflector's error, and what failed is tried again.
 type PanicError struct {
 	// In says whose code it was: "source List", "source Watch", "sink Apply",
-	// "keep", "transform", "key", …
+	// "keep", "transform", "key", "hints" …
 	In string
 	// Key is the object at which it happened, where that is known.
 	Key string
