@@ -54,7 +54,7 @@
 // # The rules of soft deletion
 //
 // [WithFinalizers] keeps these, over any backend and for types that embed
-// [object.Meta]:
+// [object.Meta]; [WithFinalizersBy] for any type, by functions that are given:
 //
 //  1. Delete of an object with finalizers sets Meta.Deleting and keeps it; a
 //     second Delete changes nothing and answers the object as it is. Without

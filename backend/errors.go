@@ -34,7 +34,8 @@ var (
 var (
 	// ErrDeleting: the object is being deleted, so no finalizer can be added.
 	ErrDeleting = retry.Permanent(errors.New("backend: a finalizer added to an object that is being deleted"))
-	// ErrNoMeta: the type does not embed object.Meta, or the object is a nil pointer.
+	// ErrNoMeta: the type does not embed object.Meta and nothing says what stands
+	// for it, or the object is a nil pointer.
 	ErrNoMeta = retry.Permanent(errors.New("backend: an object without object.Meta can't have finalizers"))
 )
 

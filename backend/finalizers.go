@@ -12,15 +12,38 @@ import (
 
 // WithFinalizers gives soft deletion to a store without it, for types that embed
 // [object.Meta] by value: T is such a struct or a pointer to one. The package
-// documentation has the rules that it keeps.
+// documentation has the rules that it keeps. For other types see
+// [WithFinalizersBy].
 //
 // Every write costs one Get besides. What matters is decided by the writes that
 // go through this wrapper: whoever writes to b directly can bypass finalizers.
 // Over a store without versions there is no telling what was written between the
 // Get and the write, and rule 5 does not hold.
 func WithFinalizers[T any](b Backend[T]) Backend[T] {
-	f := &finalizing[T]{Backend: b, now: time.Now}
+	f := &finalizing[T]{Backend: b, now: time.Now, marks: metaMarks[T](), has: notNil[T]}
 	if !hasMeta[T]() {
+		f.fault = ErrNoMeta
+	}
+	return f
+}
+
+// Marks says where a type without [object.Meta] has its finalizers and its mark of
+// being deleted. The functions are pure, change nothing that they are given, and may
+// be called by many goroutines at once.
+type Marks[T any] struct {
+	// Finalizers are the names of those that still have to clean up after obj.
+	Finalizers func(obj T) []string
+	// Deleting is when the deletion of obj was asked for; zero when it was not.
+	Deleting func(obj T) time.Time
+	// WithDeleting is obj with that time: a copy, when T is a pointer.
+	WithDeleting func(obj T, at time.Time) T
+}
+
+// WithFinalizersBy is [WithFinalizers] for any type. Every function of marks is
+// needed: without one, every write is [ErrNoMeta].
+func WithFinalizersBy[T any](b Backend[T], marks Marks[T]) Backend[T] {
+	f := &finalizing[T]{Backend: b, now: time.Now, marks: marks, has: func(T) bool { return true }}
+	if marks.Finalizers == nil || marks.Deleting == nil || marks.WithDeleting == nil {
 		f.fault = ErrNoMeta
 	}
 	return f
@@ -30,7 +53,9 @@ func WithFinalizers[T any](b Backend[T]) Backend[T] {
 type finalizing[T any] struct {
 	Backend[T]
 	now   func() time.Time
-	fault error // what every write answers
+	marks Marks[T]
+	has   func(T) bool // the object can be marked
+	fault error        // what every write answers
 }
 
 func (f *finalizing[T]) DryRun() (Backend[T], error) {
@@ -38,14 +63,24 @@ func (f *finalizing[T]) DryRun() (Backend[T], error) {
 	if err != nil {
 		return nil, err
 	}
-	return &finalizing[T]{Backend: inner, now: f.now, fault: f.fault}, nil
+	dry := *f
+	dry.Backend = inner
+	return &dry, nil
+}
+
+// mark is obj with this Deleting; obj itself when it has that.
+func (f *finalizing[T]) mark(obj T, t time.Time) T {
+	if !f.has(obj) || f.marks.Deleting(obj).Equal(t) {
+		return obj
+	}
+	return f.marks.WithDeleting(obj, t)
 }
 
 func (f *finalizing[T]) Create(ctx context.Context, key string, obj T) (object.Item[T], error) {
-	if f.fault != nil || object.MetaOf(&obj) == nil { // in this order: it may panic
+	if f.fault != nil || !f.has(obj) { // in this order: it may panic
 		return object.Item[T]{}, &Error{Op: "create", Key: key, Err: ErrNoMeta}
 	}
-	return f.Backend.Create(ctx, key, withDeleting(obj, time.Time{}))
+	return f.Backend.Create(ctx, key, f.mark(obj, time.Time{}))
 }
 
 func (f *finalizing[T]) Update(ctx context.Context, item object.Item[T]) (object.Item[T], error) {
@@ -66,44 +101,44 @@ func (f *finalizing[T]) Patch(ctx context.Context, key string, p patch.Patch, v 
 
 func (f *finalizing[T]) Delete(ctx context.Context, key string, v object.Version) (object.Item[T], error) {
 	return f.write(ctx, "delete", key, "", v, func(cur object.Item[T]) (object.Item[T], error) {
-		m := object.MetaOf(&cur.Object)
 		switch {
-		case m == nil || len(m.Finalizers) == 0:
+		case !f.has(cur.Object) || len(f.marks.Finalizers(cur.Object)) == 0:
 			return f.Backend.Delete(ctx, key, at(cur))
-		case m.IsDeleting():
+		case !f.marks.Deleting(cur.Object).IsZero():
 			return cur, nil
 		}
-		cur.Version, cur.Object = at(cur), withDeleting(cur.Object, f.now().UTC())
+		cur.Version, cur.Object = at(cur), f.mark(cur.Object, f.now().UTC())
 		return f.Backend.Update(ctx, cur)
 	})
 }
 
 // put writes obj over cur: by p where there is one and it says all of it.
 func (f *finalizing[T]) put(ctx context.Context, cur object.Item[T], obj T, p patch.Patch) (object.Item[T], error) {
-	next := object.MetaOf(&obj)
-	if next == nil {
+	if !f.has(obj) {
 		return cur, ErrNoMeta
 	}
-	var was object.Meta
-	if m := object.MetaOf(&cur.Object); m != nil {
-		was = *m
+	var deleting time.Time
+	var names []string
+	if f.has(cur.Object) {
+		deleting, names = f.marks.Deleting(cur.Object), f.marks.Finalizers(cur.Object)
 	}
-	if was.IsDeleting() {
-		for _, name := range next.Finalizers {
-			if !slices.Contains(was.Finalizers, name) {
+	if !deleting.IsZero() {
+		next := f.marks.Finalizers(obj)
+		for _, name := range next {
+			if !slices.Contains(names, name) {
 				return cur, ErrDeleting
 			}
 		}
-		if len(next.Finalizers) == 0 {
+		if len(next) == 0 {
 			gone, err := f.Backend.Delete(ctx, cur.Key, at(cur))
-			gone.Object = withDeleting(obj, was.Deleting)
+			gone.Object = f.mark(obj, deleting)
 			return gone, err
 		}
 	}
-	if p != nil && next.Deleting.Equal(was.Deleting) {
+	if p != nil && f.marks.Deleting(obj).Equal(deleting) {
 		return f.Backend.Patch(ctx, cur.Key, p, at(cur))
 	}
-	cur.Version, cur.Object = at(cur), withDeleting(obj, was.Deleting)
+	cur.Version, cur.Object = at(cur), f.mark(obj, deleting)
 	return f.Backend.Update(ctx, cur)
 }
 

@@ -20,13 +20,22 @@ func hasMeta[T any]() (has bool) {
 	return object.MetaOf(&obj) != nil
 }
 
+// notNil says that obj has a Meta. It panics for types that reach theirs through a
+// pointer: hasMeta is asked first.
+func notNil[T any](obj T) bool { return object.MetaOf(&obj) != nil }
+
+// metaMarks finds the marks in an object.Meta.
+func metaMarks[T any]() Marks[T] {
+	return Marks[T]{
+		Finalizers:   func(obj T) []string { return object.MetaOf(&obj).Finalizers },
+		Deleting:     func(obj T) time.Time { return object.MetaOf(&obj).Deleting },
+		WithDeleting: withDeleting[T],
+	}
+}
+
 // withDeleting is obj with this Deleting. Behind a pointer the object belongs to
 // its giver, or is shared by the store's readers: then a copy of it is changed.
 func withDeleting[T any](obj T, t time.Time) T {
-	m := object.MetaOf(&obj)
-	if m == nil || m.Deleting.Equal(t) {
-		return obj
-	}
 	if reflect.TypeFor[T]().Kind() == reflect.Pointer {
 		// Only one time of it changes, so what lies behind it may stay shared.
 		c := fresh[T]()
