@@ -34,9 +34,9 @@ func TestWatchTellsEveryRevisionAfterACursor(t *testing.T) {
 		}
 		require.Equal(t, []reflector.Batch[pod]{
 			{Cursor: from}, // says where it stands
-			{Events: put(c), Cursor: at(4)},
-			{Events: put(a2), Cursor: at(5)},
-			{Events: []reflector.Event[pod]{{Op: reflector.OpDelete, Known: true, Item: gone}}, Cursor: at(6)},
+			{Events: put(c), Cursor: at(4), Prev: from},
+			{Events: put(a2), Cursor: at(5), Prev: at(4)},
+			{Events: []reflector.Event[pod]{{Op: reflector.OpDelete, Known: true, Item: gone}}, Cursor: at(6), Prev: at(5)},
 		}, got)
 		require.Equal(t, at(6), cursorOf(t, s))
 
