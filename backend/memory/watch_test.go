@@ -421,3 +421,23 @@ func TestConsumersCannotSpoilTheHistory(t *testing.T) {
 		}
 	})
 }
+
+// A batch that is told costs no memory, its Prev neither.
+func TestLiveBatchesCostNoAllocation(t *testing.T) {
+	const n = 5000
+	s := memory.New[pod](nil)
+	for i := range n {
+		must(s.Create(t.Context(), fmt.Sprint(i), pod{}))
+	}
+	start := reflector.Cursor(string(cursorOf(t, s))[:27] + "0")
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	told := 0
+	for b := range s.Watch(t.Context(), reflector.WatchOptions{After: start}) {
+		if told += len(b.Events); told == n {
+			break
+		}
+	}
+	runtime.ReadMemStats(&after)
+	require.Less(t, after.Mallocs-before.Mallocs, uint64(n/20))
+}
