@@ -50,6 +50,9 @@ func (b *Backend[T]) As(name string) *Backend[T] {
 	return &Backend[T]{core: b.core, to: b.to, dry: b.dry, who: who}
 }
 
+// Caller is the name under which this view calls; "" for none.
+func (b *Backend[T]) Caller() string { return b.who.name }
+
 // hooksLocked are those that this view of the Backend sets.
 func (b *Backend[T]) hooksLocked() *hooks {
 	if b.who.name == "" {
