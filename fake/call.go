@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math/bits"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/homeostat/homeostat/backend"
@@ -20,7 +18,11 @@ type call struct {
 	under *weather       // the plan as it began
 	later []int          // what weather.call answered
 	lost  bool           // its answer will be
-	line  int            // its place in the log
+
+	partial bool  // half of the answer will be missing
+	back    int   // how many revisions ago it reads
+	waited  int64 // what had happened up to this revision did so before a wait that is over
+	line    int   // its place in the log
 }
 
 // begin counts a call, and does to it what the test and the plan want before it is
@@ -28,16 +30,21 @@ type call struct {
 func (b *Backend[T]) begin(ctx context.Context, op Op, key string, want object.Version) (call, error) {
 	i := bits.TrailingZeros16(uint16(op))
 	b.mu.Lock()
-	b.calls[i]++
-	c := call{Call: Call{Op: op, N: b.calls[i], Key: key, DryRun: b.dry}, want: want, under: b.weather}
+	b.who.calls[i]++
+	c := call{Call: Call{Caller: b.who.name, Op: op, N: b.who.calls[i], Key: key, DryRun: b.dry}, want: want, under: b.weather}
 	var now []Fault
-	now, c.later = b.weather.call(op, c.N)
+	now, c.later = b.weather.call(b.who, op, c.N)
 	c.line = len(b.log)
 	b.log = append(b.log, line{})
-	f := b.intercept[i]
 	b.mu.Unlock()
 
-	if f != nil {
+	if b.bad != nil {
+		return c, c.failed(b.bad)
+	}
+	if err := b.hold(ctx, op, false); err != nil {
+		return c, c.failed(err)
+	}
+	for _, f := range b.interceptors(i) {
 		if err := f(ctx, key); err != nil {
 			return c, err
 		}
@@ -51,6 +58,18 @@ func (b *Backend[T]) begin(ctx context.Context, op Op, key string, want object.V
 	return c, nil
 }
 
+// interceptors are those of the i-th operation: for all callers, then for this one.
+func (b *Backend[T]) interceptors(i int) (all []func(context.Context, string) error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, h := range []*hooks{&b.hooks, &b.who.hooks} {
+		if f := h.intercept[i]; f != nil {
+			all = append(all, f)
+		}
+	}
+	return all
+}
+
 // strike does what can be done before the call itself.
 func (b *Backend[T]) strike(ctx context.Context, c *call, f Fault) error {
 	switch f.Do {
@@ -62,15 +81,22 @@ func (b *Backend[T]) strike(ctx context.Context, c *call, f Fault) error {
 	case Expire:
 		return fmt.Errorf("fake: %v: %w", c.Op, reflector.ErrExpired)
 	case Delay:
+		c.waited = b.head()
 		if err := wait(ctx, f.For, c.under.over); err != nil {
 			return c.failed(err)
 		}
 	case FailAfterCommit:
 		c.lost = true
+	case PartialPage:
+		c.partial = true
+	case StaleRead:
+		c.back = max(c.back, f.Back, 1)
 	case Conflict:
 		if item, err := b.store.Get(ctx, c.Key); err == nil {
 			b.store.Update(ctx, item) // it fails only if somebody else writes, which will do
 		}
+	case Restore:
+		b.back(f, c.under)
 	}
 	return nil
 }
@@ -116,14 +142,4 @@ func wait(ctx context.Context, d time.Duration, over <-chan struct{}) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-}
-
-// revision is the number in a cursor or a version of backend/memory.
-func revision[S ~string](s S) int64 {
-	digits := string(s)
-	if i := strings.LastIndexByte(digits, '.'); i >= 0 {
-		digits = digits[i+1:]
-	}
-	n, _ := strconv.ParseInt(digits, 10, 64) // of nothing, or of somebody else's: 0
-	return n
 }

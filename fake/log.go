@@ -7,7 +7,9 @@ import (
 
 // Call is one line of the log: a call, or a fault that struck within a watch.
 type Call struct {
-	// Op and N: the N-th call of Op, counted from 1 since the Backend was made.
+	// Caller is who called; "" when it has no name. See [Backend.As].
+	Caller string
+	// Op and N: the caller's N-th call of Op, counted from 1.
 	Op Op
 	N  int
 	// Key names the object; empty for List and Watch.
@@ -24,9 +26,13 @@ type Call struct {
 	Err error
 }
 
-// String is the call in a line: `watch #3 at 42: cut`.
+// String is the call in a line: `watch #3 at 42: cut`, and for a caller with a name
+// `ann: watch #3 at 42: cut`.
 func (c Call) String() string {
 	var b strings.Builder
+	if c.Caller != "" {
+		b.WriteString(c.Caller + ": ")
+	}
 	fmt.Fprintf(&b, "%v #%d", c.Op, c.N)
 	if c.Key != "" {
 		fmt.Fprintf(&b, " %q", c.Key)
@@ -55,13 +61,13 @@ type line struct {
 // Log is what was called so far, in the order in which the calls began; those that
 // are still on their way are left out. A watch is there as it opens, and again with
 // each fault that strikes it and with the error that ends it. The log grows without
-// bound.
+// bound. Of a caller with a name it has that one's calls.
 func (b *Backend[T]) Log() []Call {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	all := make([]Call, 0, len(b.log))
 	for _, l := range b.log {
-		if l.done {
+		if l.done && b.about(l.Caller) {
 			all = append(all, l.Call)
 		}
 	}
@@ -69,14 +75,20 @@ func (b *Backend[T]) Log() []Call {
 }
 
 // Calls counts the calls of the operations in op (zero is every one) since the
-// Backend was made, those that are not done yet included.
+// Backend was made, those that are not done yet included; of a caller with a name,
+// that one's.
 func (b *Backend[T]) Calls(op Op) int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	n := 0
-	for i, calls := range b.calls {
-		if op == 0 || op&(1<<i) != 0 {
-			n += calls
+	for _, who := range b.callers {
+		if !b.about(who.name) {
+			continue
+		}
+		for i, calls := range who.calls {
+			if op == 0 || op&(1<<i) != 0 {
+				n += calls
+			}
 		}
 	}
 	return n

@@ -3,6 +3,7 @@ package fake
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -23,7 +24,10 @@ const (
 	Writes = Create | Update | Patch | Delete
 )
 
-const ops = 7 // how many there are
+const (
+	all = List | Watch | Get | Writes
+	ops = 7 // how many there are
+)
 
 var opNames = [ops]string{"list", "watch", "get", "create", "update", "patch", "delete"}
 
@@ -52,7 +56,11 @@ const (
 	// FailAfterCommit: the write is done, or refused, and the answer is lost:
 	// backend.ErrOutcomeUnknown. Writes.
 	FailAfterCommit
-	// Delay: the call waits for Fault.For before anything is done. Any operation.
+	// Delay: the call waits for Fault.For before anything is done. A watch waits as
+	// it opens and, unless the fault names one Call, before a batch, which is then
+	// told together with all that had happened by the end of the wait: struck
+	// always, a watch lags behind by Fault.For to twice that. Parts of a streamed
+	// list do not wait. Any operation.
 	Delay
 	// Expire: the cursor or page asked for is gone: reflector.ErrExpired. List and
 	// Watch.
@@ -63,13 +71,31 @@ const (
 	Silence
 	// Cut: a watch ends, with Fault.Err or, without one, as if closed. Watch.
 	Cut
-	// Duplicate: a watch tells the last batch again. A batch without events and
-	// the parts of a streamed list are not repeated. Watch.
+	// Duplicate: a watch tells the last batch again. Watch; see the package documentation.
 	Duplicate
+	// Reorder: a batch is told after the one that follows it. When that is no
+	// change but a bookmark, the batch is told late, before it. Watch; see the
+	// package documentation.
+	Reorder
+	// Drop: a batch is not told. Watch; see the package documentation.
+	Drop
+	// PartialPage: the second half of the answer is missing (of one object, that
+	// one), and nothing says so: a page has no Next. Of a list that a watch
+	// streams, half of each part. List and Watch.
+	PartialPage
+	// StaleRead: the answer is a state of Fault.Back revisions ago, or the oldest
+	// that the history reaches, with the cursor of that state. One that lies
+	// before ListOptions.NotBefore is reflector.ErrFutureCursor; later pages are
+	// as old as the first and are not struck. List and Get.
+	StaleRead
 	// Conflict: somebody else writes the object first, unchanged but under a new
 	// version. A write that names a version then meets backend.ErrConflict.
 	// Update, Patch and Delete.
 	Conflict
+	// Restore: the store is first set back to what it was when the plan was set or,
+	// with Fault.Back, to Back revisions ago, as memory.Store.Restore does it:
+	// all watches end. Any operation.
+	Restore
 )
 
 var effects = [...]struct {
@@ -77,14 +103,19 @@ var effects = [...]struct {
 	on   Op
 }{
 	{"", 0},
-	{"fail", List | Watch | Get | Writes},
+	{"fail", all},
 	{"fail after commit", Writes},
-	{"delay", List | Watch | Get | Writes},
+	{"delay", all},
 	{"expire", List | Watch},
 	{"silence", Watch},
 	{"cut", Watch},
 	{"duplicate", Watch},
+	{"reorder", Watch},
+	{"drop", Watch},
+	{"partial page", List | Watch},
+	{"stale read", List | Get},
 	{"conflict", Update | Patch | Delete},
+	{"restore", all},
 }
 
 // String names the effect: "fail", "fail after commit", "delay"; "" for none.
@@ -115,14 +146,22 @@ type Fault struct {
 	Do Effect
 	// OneIn is by what chance: one in so many, on average. Defaults to always.
 	OneIn int
-	// Call strikes only one call: the n-th of all those in On, counted from 1
-	// since the plan was set. Not together with OneIn.
+	// Call strikes only one call of each caller: its n-th of all those in On,
+	// counted from 1 since the plan was set. Not together with OneIn.
 	Call int
 	// Err is what Fail answers (defaults to ErrFault) and Cut ends with (defaults
 	// to a plain end).
 	Err error
 	// For is how long Delay and Silence last.
 	For time.Duration
+	// Back is how many revisions StaleRead and Restore go back. Defaults to 1 for
+	// StaleRead; for Restore, to the state of when the plan was set.
+	Back int
+	// NewEpoch has Restore begin a new epoch: every cursor of before is expired.
+	NewEpoch bool
+	// Unseen has the source not know that it dropped or reordered: what it says of
+	// the batch before (Batch.Prev) then shows no gap.
+	Unseen bool
 }
 
 // check says what is wrong with a fault.
@@ -133,19 +172,27 @@ func (f Fault) check() error {
 	switch {
 	case f.on() == 0:
 		return fmt.Errorf("%v can't strike %v, only %v", f.Do, f.On, effects[f.Do].on)
-	case f.OneIn < 0 || f.Call < 0 || f.For < 0:
+	case f.OneIn < 0 || f.Call < 0 || f.For < 0 || f.Back < 0:
 		return fmt.Errorf("%v with a negative number", f.Do)
 	case f.OneIn > 0 && f.Call > 0:
 		return fmt.Errorf("%v with both OneIn and Call", f.Do)
 	case f.Do == Delay && f.For == 0:
 		return fmt.Errorf("%v without For", f.Do)
-	case f.For != 0 && f.Do != Delay && f.Do != Silence:
+	case f.For != 0 && !f.does(Delay, Silence):
 		return fmt.Errorf("%v with For", f.Do)
-	case f.Err != nil && f.Do != Fail && f.Do != Cut:
+	case f.Err != nil && !f.does(Fail, Cut):
 		return fmt.Errorf("%v with Err", f.Do)
+	case f.Back != 0 && !f.does(StaleRead, Restore):
+		return fmt.Errorf("%v with Back", f.Do)
+	case f.NewEpoch && !f.does(Restore):
+		return fmt.Errorf("%v with NewEpoch", f.Do)
+	case f.Unseen && !f.does(Drop, Reorder):
+		return fmt.Errorf("%v with Unseen", f.Do)
 	}
 	return nil
 }
+
+func (f Fault) does(some ...Effect) bool { return slices.Contains(some, f.Do) }
 
 // on is where the fault really strikes.
 func (f Fault) on() Op {
@@ -156,4 +203,4 @@ func (f Fault) on() Op {
 }
 
 // inStream: strikes within a watch, not as it opens.
-func (f Fault) inStream() bool { return f.Do == Silence || f.Do == Cut || f.Do == Duplicate }
+func (f Fault) inStream() bool { return f.does(Silence, Cut, Duplicate, Reorder, Drop) }

@@ -27,6 +27,16 @@ func TestPlansThatMeanNothing(t *testing.T) {
 		"delay without For":                        {Do: fake.Delay},
 		"fail with For":                            {Do: fake.Fail, For: time.Second},
 		"expire with Err":                          {Do: fake.Expire, Err: errors.New("x")},
+		"drop with Err":                            {Do: fake.Drop, Err: errors.New("x")},
+		"drop can't strike list, only watch":       {On: fake.List, Do: fake.Drop},
+		"reorder can't strike get, only watch":     {On: fake.Get, Do: fake.Reorder},
+		"partial page can't strike get":            {On: fake.Get, Do: fake.PartialPage},
+		"stale read can't strike watch":            {On: fake.Watch, Do: fake.StaleRead},
+		"stale read with a negative number":        {Do: fake.StaleRead, Back: -1},
+		"conflict with Back":                       {Do: fake.Conflict, Back: 1},
+		"stale read with NewEpoch":                 {Do: fake.StaleRead, NewEpoch: true},
+		"restore with Unseen":                      {Do: fake.Restore, Unseen: true},
+		"reorder with For":                         {Do: fake.Reorder, For: time.Second},
 	}
 	for want, f := range cases {
 		t.Run(want, func(t *testing.T) {
@@ -57,15 +67,17 @@ func TestNames(t *testing.T) {
 	require.Equal(t, "list|watch|get", (fake.List | fake.Watch | fake.Get).String())
 	require.Equal(t, "none", fake.Op(0).String())
 	var effects []string
-	for e := fake.Fail; e <= fake.Conflict; e++ {
+	for e := fake.Fail; e <= fake.Restore; e++ {
 		effects = append(effects, e.String())
 	}
-	require.Equal(t, []string{"fail", "fail after commit", "delay", "expire", "silence", "cut", "duplicate", "conflict"}, effects)
+	require.Equal(t, []string{"fail", "fail after commit", "delay", "expire", "silence", "cut", "duplicate",
+		"reorder", "drop", "partial page", "stale read", "conflict", "restore"}, effects)
 	require.Empty(t, fake.Effect(0).String())
 	require.Equal(t, "Effect(99)", fake.Effect(99).String())
 	c := fake.Call{Op: fake.Update, N: 3, Key: "a", Fault: fake.FailAfterCommit, Revision: 7, DryRun: true, Err: errors.New("lost")}
 	require.Equal(t, `update #3 "a" (dry run) at 7: fail after commit: lost`, c.String())
 	require.Equal(t, "list #1", fake.Call{Op: fake.List, N: 1}.String())
+	require.Equal(t, "ann: list #1", fake.Call{Caller: "ann", Op: fake.List, N: 1}.String())
 }
 
 func TestWhichCallIsStruck(t *testing.T) {

@@ -3,6 +3,7 @@ package fake
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 
 	"github.com/homeostat/homeostat/backend"
 	"github.com/homeostat/homeostat/object"
@@ -11,14 +12,14 @@ import (
 
 // Create stores a new object.
 func (b *Backend[T]) Create(ctx context.Context, key string, obj T) (object.Item[T], error) {
-	return b.do(ctx, Create, key, "", func() (object.Item[T], error) {
+	return b.do(ctx, Create, key, "", func(*call) (object.Item[T], error) {
 		return b.to.Create(ctx, key, b.filledIn(obj))
 	})
 }
 
 // Update replaces an object.
 func (b *Backend[T]) Update(ctx context.Context, item object.Item[T]) (object.Item[T], error) {
-	return b.do(ctx, Update, item.Key, item.Version, func() (object.Item[T], error) {
+	return b.do(ctx, Update, item.Key, item.Version, func(*call) (object.Item[T], error) {
 		item.Object = b.filledIn(item.Object)
 		return b.to.Update(ctx, item)
 	})
@@ -26,7 +27,7 @@ func (b *Backend[T]) Update(ctx context.Context, item object.Item[T]) (object.It
 
 // Patch changes an object where it is.
 func (b *Backend[T]) Patch(ctx context.Context, key string, p patch.Patch, v object.Version) (object.Item[T], error) {
-	return b.do(ctx, Patch, key, v, func() (object.Item[T], error) {
+	return b.do(ctx, Patch, key, v, func(*call) (object.Item[T], error) {
 		if f := b.hook(); f != nil && p != nil {
 			return b.to.Patch(ctx, key, filling[T]{p, f}, v)
 		}
@@ -36,7 +37,7 @@ func (b *Backend[T]) Patch(ctx context.Context, key string, p patch.Patch, v obj
 
 // Delete removes an object.
 func (b *Backend[T]) Delete(ctx context.Context, key string, v object.Version) (object.Item[T], error) {
-	return b.do(ctx, Delete, key, v, func() (object.Item[T], error) { return b.to.Delete(ctx, key, v) })
+	return b.do(ctx, Delete, key, v, func(*call) (object.Item[T], error) { return b.to.Delete(ctx, key, v) })
 }
 
 // DryRun is the same Backend, with its plan, counts and log, over the store's dry
@@ -46,19 +47,26 @@ func (b *Backend[T]) DryRun() (backend.Backend[T], error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Backend[T]{core: b.core, to: to, dry: true}, nil
+	return &Backend[T]{core: b.core, to: to, dry: true, who: b.who}, nil
 }
 
 // do is one call about one object.
-func (b *Backend[T]) do(ctx context.Context, op Op, key string, v object.Version, f func() (object.Item[T], error)) (object.Item[T], error) {
+func (b *Backend[T]) do(ctx context.Context, op Op, key string, v object.Version, f func(*call) (object.Item[T], error)) (object.Item[T], error) {
 	c, err := b.begin(ctx, op, key, v)
 	var item object.Item[T]
-	if err == nil {
-		item, err = f()
+	began := err == nil
+	if began {
+		item, err = f(&c)
 		c.Revision = revision(item.Version)
-		if c.lost { // refused or done: who asked can't know
-			item, err = object.Item[T]{}, c.failed(backend.ErrOutcomeUnknown)
-		}
+	}
+	held := b.hold(ctx, op, true)
+	switch {
+	case began && c.lost: // refused or done: who asked can't know
+		item, err = object.Item[T]{}, c.failed(backend.ErrOutcomeUnknown)
+	case held != nil && began && op != Get && !c.DryRun:
+		item, err = object.Item[T]{}, c.failed(fmt.Errorf("%w: %w", backend.ErrOutcomeUnknown, held))
+	case held != nil:
+		item, err = object.Item[T]{}, c.failed(held)
 	}
 	b.end(c, err)
 	return item, err

@@ -10,8 +10,23 @@
 // fake is the same store with faults. For labels, owners, finalizers and soft
 // deletion wrap it in backend.WithFinalizers.
 //
-// It keeps all rules of packages reflector and backend and has every power but
-// pages: a list is one page, from one state, sorted by key.
+// It keeps all rules of packages reflector and backend, has every power that they
+// know, and its lists are never stale.
+//
+// [Store.Snapshot] and [Store.Restore] are what a backup is to a real store: a test
+// can find out what its program makes of one.
+//
+// # Lists
+//
+// A list is sorted by key and shows one state, also in pages. A page token holds
+// the place in that state and nothing else is remembered for it, so that a list may
+// be given up at any time. Its next page is to be had for as long as the history
+// reaches back to the state, then it is reflector.ErrExpired.
+//
+// The state behind a token is worked out from the history. The last 8 that somebody
+// asked for are kept ready, and what they have in common they share: after few
+// changes a list costs what it answers, and no more. None is kept longer than the
+// history reaches.
 //
 // # Concurrency
 //
@@ -30,9 +45,9 @@
 // decimal revision of its last write. A watch tells each revision as one batch, in
 // order, none left out: a watcher that sleeps through more changes than the
 // history holds is told reflector.ErrExpired instead, and no writer ever waits for
-// it. A cursor is the store's epoch, which is random, and a revision: one of
-// another store, or of an earlier run, is ErrExpired; one ahead of the store is
-// ErrFutureCursor.
+// it. Each batch says by Prev which one it follows. A cursor is the store's epoch,
+// which is random, and a revision: one of another store, or of an earlier run, is
+// ErrExpired; one ahead of the store is ErrFutureCursor.
 //
 // The event of a delete has the object's final state, under the version of the
 // delete.

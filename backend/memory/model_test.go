@@ -6,7 +6,10 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"reflect"
+	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -138,6 +141,9 @@ func replays(t *testing.T, s *memory.Store[pod], m *model, oldest int) error {
 	last := len(m.states) - 1
 	epoch := head[:len(head)-len(strconv.Itoa(last))]
 	for from := range m.states {
+		if err := snapshots(s, m, reflector.Cursor(epoch+strconv.Itoa(from)), from, from >= oldest); err != nil {
+			return err
+		}
 		got, err := told(t, s, reflector.WatchOptions{After: reflector.Cursor(epoch + strconv.Itoa(from))})
 		if from < oldest {
 			if !errors.Is(err, reflector.ErrExpired) || len(got) != 0 {
@@ -161,6 +167,49 @@ func replays(t *testing.T, s *memory.Store[pod], m *model, oldest int) error {
 				}
 			}
 			require.Equal(t, m.states[from+i], state)
+		}
+	}
+	return nil
+}
+
+// snapshots checks what is worked out of the state at rev.
+func snapshots(s *memory.Store[pod], m *model, at reflector.Cursor, rev int, reached bool) error {
+	snap, err := s.SnapshotAt(at)
+	if !reached {
+		if !errors.Is(err, reflector.ErrExpired) {
+			return fmt.Errorf("snapshot at %d, which is gone: %v", rev, err)
+		}
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("snapshot at %d: %w", rev, err)
+	}
+	if err := is(snap.List(reflector.ListOptions{}).Items, m.states[rev]); err != nil {
+		return fmt.Errorf("snapshot at %d: %w", rev, err)
+	}
+	if snap.Len() != len(m.states[rev]) || snap.Cursor() != at {
+		return fmt.Errorf("snapshot at %d: %d objects at %s", rev, snap.Len(), snap.Cursor())
+	}
+	for _, key := range []string{"a", "c", "e", "x"} {
+		got, there := snap.Get(key)
+		if want, has := m.states[rev][key]; there != has || got.Version != want.Version {
+			return fmt.Errorf("snapshot at %d: %s is %v, want %v", rev, key, got, want)
+		}
+	}
+	return nil
+}
+
+// is says how items differ from a state; they must be in order.
+func is(items []item, state map[string]item) error {
+	if !slices.IsSortedFunc(items, func(a, b item) int { return strings.Compare(a.Key, b.Key) }) {
+		return fmt.Errorf("not in order: %v", items)
+	}
+	if len(items) != len(state) {
+		return fmt.Errorf("%d objects, want %d", len(items), len(state))
+	}
+	for _, it := range items {
+		if !reflect.DeepEqual(it, state[it.Key]) {
+			return fmt.Errorf("%v, want %v", it, state[it.Key])
 		}
 	}
 	return nil

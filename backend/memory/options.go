@@ -4,8 +4,9 @@ import "fmt"
 
 // Options are the choices of [New]. The zero value is right for most.
 type Options struct {
-	// History is how many changes are kept for watches that lag behind or resume.
-	// The objects in them are held in memory as long. Defaults to 10 000; less
+	// History is how many changes are kept, for watches that lag behind or resume
+	// and for later pages of a list. The objects that were put by them, and those
+	// that they replaced, are held in memory as long. Defaults to 10 000; less
 	// than 0 is invalid.
 	History int
 }

@@ -4,25 +4,24 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
-	"sync"
 
 	"github.com/homeostat/homeostat/backend"
 	"github.com/homeostat/homeostat/object"
 	"github.com/homeostat/homeostat/reflector"
 )
 
-// Powers tells what the store can do: all but pages.
+// Powers tells what the store can do: everything, and its lists are never stale.
 func (s *Store[T]) Powers() reflector.Powers[T] {
 	return reflector.Powers[T]{
-		SnapshotPages: true, // there is only one
+		Paged:         true,
+		SnapshotPages: true,
 		Initial:       true,
 		Progress:      true,
 		ResumeProven:  true,
 		KeysOnly:      true,
-		Compare:       s.compare,
+		Compare:       compare,
 		Reached:       s.reached,
 		Head:          s.head,
 		Get:           s.Get,
@@ -43,69 +42,32 @@ func (s *Store[T]) Get(ctx context.Context, key string) (object.Item[T], error) 
 	return *item, nil
 }
 
-// List answers everything, as of one revision and sorted by key. Limit has no
-// effect; a page token is none of this store's and therefore expired.
+// List answers the objects as of one revision, sorted by key. The pages of one
+// list, if opts.Limit cuts it into some, all show the state that the first one
+// showed; they are to be had for as long as the history reaches back to it, then
+// they are reflector.ErrExpired, as is a token that is none of this store's.
 func (s *Store[T]) List(ctx context.Context, opts reflector.ListOptions) (reflector.Page[T], error) {
-	if err := s.usable(ctx); err != nil {
+	p, err := s.list(ctx, opts)
+	if err != nil {
 		return reflector.Page[T]{}, fmt.Errorf("memory: list: %w", err)
 	}
-	if opts.Page != "" {
-		return reflector.Page[T]{}, fmt.Errorf("memory: list page %q: %w", opts.Page, reflector.ErrExpired)
+	return p, nil
+}
+
+func (s *Store[T]) list(ctx context.Context, opts reflector.ListOptions) (p reflector.Page[T], err error) {
+	if err := s.usable(ctx); err != nil {
+		return p, err
 	}
+	var notBefore int64
 	if opts.NotBefore != "" {
-		if _, err := s.position(opts.NotBefore); err != nil {
-			return reflector.Page[T]{}, fmt.Errorf("memory: list: %w", err)
+		if notBefore, _, err = s.position(opts.NotBefore); err != nil {
+			return p, err
 		}
 	}
-	snap := s.current()
-	items := make([]object.Item[T], len(snap.items))
-	for i, item := range snap.items {
-		items[i] = told(item, opts.KeysOnly)
+	if opts.Page != "" {
+		return s.next(opts.Page, notBefore, opts)
 	}
-	return reflector.Page[T]{Items: items, Cursor: s.cursor(snap.rev)}, nil
-}
-
-// snapshot is one state. Lists and watches that begin at the same revision share
-// it, and sort it once.
-type snapshot[T any] struct {
-	rev   int64
-	items []*object.Item[T] // by key, once sorted was called
-	sort  sync.Once
-}
-
-func (s *snapshot[T]) sorted() *snapshot[T] {
-	s.sort.Do(func() {
-		slices.SortFunc(s.items, func(a, b *object.Item[T]) int { return cmp.Compare(a.Key, b.Key) })
-	})
-	return s
-}
-
-// current is the present state. A write, which takes the snapshot away, can't come
-// between its making and its keeping.
-func (s *Store[T]) current() *snapshot[T] {
-	if snap := s.snapshot.Load(); snap != nil {
-		return snap.sorted()
-	}
-	return s.taken().sorted()
-}
-
-func (s *Store[T]) taken() *snapshot[T] {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	snap := &snapshot[T]{rev: s.rev, items: make([]*object.Item[T], 0, len(s.objects))}
-	for _, item := range s.objects {
-		snap.items = append(snap.items, item)
-	}
-	s.snapshot.Store(snap)
-	return snap
-}
-
-// told is item, without its object when only keys were asked for.
-func told[T any](item *object.Item[T], keysOnly bool) object.Item[T] {
-	if keysOnly {
-		return object.Item[T]{Key: item.Key, Version: item.Version, ID: item.ID}
-	}
-	return *item
+	return s.Snapshot().page("", opts), nil
 }
 
 // usable is what every call checks first.
@@ -116,41 +78,51 @@ func (s *Store[T]) usable(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// position is the revision of a cursor that this store gave out and has reached.
-// No error names the epoch: texts of two runs that did the same are the same.
-func (s *Store[T]) position(c reflector.Cursor) (int64, error) {
-	rev, ok := s.revision(c)
-	if !ok {
-		return 0, fmt.Errorf("a cursor of another epoch: %w", reflector.ErrExpired)
-	}
+// position is the revision of a cursor that this store gave out and has reached,
+// and the life that this is true in. No error names the epoch: texts of two runs
+// that did the same are the same.
+func (s *Store[T]) position(c reflector.Cursor) (rev, life int64, err error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	if rev > s.rev {
-		return 0, fmt.Errorf("revision %d, now at %d: %w", rev, s.rev, reflector.ErrFutureCursor)
+	return s.positionLocked(c)
+}
+
+func (s *Store[T]) positionLocked(c reflector.Cursor) (rev, life int64, err error) {
+	epoch, rev, ok := parsed(c)
+	switch {
+	case !ok || epoch != s.epoch:
+		return 0, 0, fmt.Errorf("a cursor of another epoch: %w", reflector.ErrExpired)
+	case rev > s.rev:
+		return 0, 0, fmt.Errorf("revision %d, now at %d: %w", rev, s.rev, reflector.ErrFutureCursor)
 	}
-	return rev, nil
+	return rev, s.life.Load(), nil
 }
 
-// revision reads a cursor of this epoch.
-func (s *Store[T]) revision(c reflector.Cursor) (int64, bool) {
-	epoch, digits, _ := strings.Cut(string(c), ".")
+// parsed takes a cursor apart.
+func parsed(c reflector.Cursor) (epoch string, rev int64, ok bool) {
+	epoch, digits, ok := strings.Cut(string(c), ".")
 	rev, err := strconv.ParseInt(digits, 10, 64)
-	return rev, err == nil && epoch == s.epoch
+	return epoch, rev, ok && err == nil && rev >= 0
 }
 
-func (s *Store[T]) compare(a, b reflector.Cursor) int {
-	x, okx := s.revision(a)
-	y, oky := s.revision(b)
-	if !okx || !oky {
+func compare(a, b reflector.Cursor) int {
+	e, x, okx := parsed(a)
+	f, y, oky := parsed(b)
+	if !okx || !oky || e != f {
 		return 0
 	}
 	return cmp.Compare(x, y)
 }
 
 func (s *Store[T]) reached(c reflector.Cursor, v object.Version) bool {
-	at, ok := s.revision(c)
+	epoch, at, ok := parsed(c)
 	rev, err := strconv.ParseInt(string(v), 10, 64)
-	return ok && err == nil && at >= rev
+	if !ok || err != nil || at < rev {
+		return false
+	}
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return epoch == s.epoch
 }
 
 func (s *Store[T]) head(ctx context.Context) (reflector.Cursor, error) {
@@ -159,5 +131,5 @@ func (s *Store[T]) head(ctx context.Context) (reflector.Cursor, error) {
 	}
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	return s.cursor(s.rev), nil
+	return cursorOf(s.epoch, s.rev), nil
 }

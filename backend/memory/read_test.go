@@ -89,7 +89,7 @@ func TestListOptions(t *testing.T) {
 		{"not before the future", nil, reflector.ListOptions{NotBefore: ahead}, reflector.ErrFutureCursor},
 		{"not before a place in another epoch", nil, reflector.ListOptions{NotBefore: other}, reflector.ErrExpired},
 		{"a page of somebody else's", nil, reflector.ListOptions{Page: "x"}, reflector.ErrExpired},
-		{"a limit, which is ignored", nil, reflector.ListOptions{Limit: 1}, nil},
+		{"a limit that holds everything", nil, reflector.ListOptions{Limit: 2}, nil},
 		{"too late", ended, reflector.ListOptions{}, context.Canceled},
 	}
 	for _, c := range cases {
@@ -114,8 +114,8 @@ func TestListOptions(t *testing.T) {
 func TestPowers(t *testing.T) {
 	s, a := seeded(t)
 	p := s.Powers()
-	require.True(t, p.Initial && p.Progress && p.ResumeProven && p.KeysOnly && p.SnapshotPages)
-	require.False(t, p.Paged || p.StaleLists)
+	require.True(t, p.Initial && p.Progress && p.ResumeProven && p.KeysOnly && p.Paged && p.SnapshotPages)
+	require.False(t, p.StaleLists)
 
 	early := list(t, s).Cursor
 	for range 9 { // from 3 to 12: compared as numbers, not as text

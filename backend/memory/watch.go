@@ -36,7 +36,9 @@ type watch[T any] struct {
 	ctx   context.Context // of this one call
 	opts  reflector.WatchOptions
 	yield func(reflector.Batch[T], error) bool
-	at    int64 // everything up to this revision was told
+	life  int64            // the store's, as it began
+	rev   int64            // everything up to this revision was told
+	at    reflector.Cursor // the same place
 }
 
 // run tells everything; its error is what the session ends with.
@@ -49,12 +51,10 @@ func (w *watch[T]) run() error {
 			return nil
 		}
 	} else {
-		at, err := w.store.resume(w.opts.After)
-		if err != nil {
+		if err := w.resume(); err != nil {
 			return err
 		}
-		w.at = at
-		if !w.tell(reflector.Bookmark[T](w.store.cursor(at))) {
+		if !w.tell(reflector.Bookmark[T](w.at)) {
 			return nil
 		}
 	}
@@ -63,35 +63,46 @@ func (w *watch[T]) run() error {
 
 // tell yields, and says whether to go on.
 func (w *watch[T]) tell(b reflector.Batch[T]) bool {
-	return w.yield(b, nil) && w.ctx.Err() == nil
+	return w.yield(b, nil) && w.ctx.Err() == nil && w.store.life.Load() == w.life
 }
 
 // list streams the whole state in chunks; only the last has a cursor.
 func (w *watch[T]) list() bool {
-	snap := w.store.current()
-	rest := snap.items
-	events := make([]reflector.Event[T], 0, min(chunk, len(rest)))
-	for first := true; ; first = false {
-		events = events[:0]
-		for _, item := range rest[:min(chunk, len(rest))] {
-			events = append(events, reflector.Event[T]{Op: reflector.OpPut, Known: true, Item: *item})
+	snap := w.store.Snapshot()
+	w.life, w.rev, w.at = snap.life, snap.rev, snap.Cursor()
+	events := make([]reflector.Event[T], 0, min(chunk, snap.n))
+	b := reflector.Batch[T]{Reset: true}
+	for item := range snap.from("") {
+		if len(events) == chunk {
+			b.Events = events
+			if !w.tell(b) {
+				return false
+			}
+			b.Reset, events = false, events[:0]
 		}
-		rest = rest[len(events):]
-		b := reflector.Batch[T]{Events: events, Reset: first, Synced: len(rest) == 0}
-		if b.Synced {
-			w.at = snap.rev
-			b.Cursor = w.store.cursor(snap.rev)
-		}
-		if !w.tell(b) {
-			return false
-		}
-		if b.Synced {
-			return true
-		}
+		events = append(events, reflector.Event[T]{Op: reflector.OpPut, Known: true, Item: *item})
 	}
+	b.Events, b.Synced, b.Cursor = events, true, w.at
+	return w.tell(b)
 }
 
-// follow tells every revision after w.at, and bookmarks while there is none.
+// resume begins where the consumer says that it stands.
+func (w *watch[T]) resume() error {
+	s := w.store
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	rev, life, err := s.positionLocked(w.opts.After)
+	if err != nil {
+		return err
+	}
+	if !s.history.reaches(rev) {
+		return s.expiredLocked(rev)
+	}
+	w.life, w.rev, w.at = life, rev, cursorOf(s.epoch, rev)
+	return nil
+}
+
+// follow tells every revision after w.rev, and bookmarks while there is none.
 func (w *watch[T]) follow() error {
 	var progress <-chan time.Time // nil: never
 	var timer *time.Timer
@@ -103,16 +114,16 @@ func (w *watch[T]) follow() error {
 	taken := make([]entry[T], pull)
 	told := make([]reflector.Event[T], 1)
 	for w.ctx.Err() == nil {
-		n, changed, err := w.store.take(w.at, taken)
-		if err != nil {
+		n, changed, err := w.take(taken)
+		if err != nil || changed == nil {
 			return err
 		}
 		for i := range n {
-			told[0] = taken[i].event
-			if !w.tell(reflector.Batch[T]{Events: told, Cursor: taken[i].at}) {
+			told[0] = taken[i].event()
+			if !w.tell(reflector.Batch[T]{Events: told, Cursor: taken[i].at, Prev: w.at}) {
 				return nil
 			}
-			w.at++
+			w.rev, w.at = w.rev+1, taken[i].at
 		}
 		clear(taken[:n]) // a quiet watch holds on to no objects
 		clear(told)
@@ -125,7 +136,7 @@ func (w *watch[T]) follow() error {
 		select {
 		case <-changed:
 		case <-progress:
-			if !w.tell(reflector.Bookmark[T](w.store.cursor(w.at))) {
+			if !w.tell(reflector.Batch[T]{Cursor: w.at, Prev: w.at}) {
 				return nil
 			}
 		case <-w.ctx.Done():
@@ -134,33 +145,23 @@ func (w *watch[T]) follow() error {
 	return nil
 }
 
-// take copies what follows rev into buf. When there is nothing, changed is closed
-// by the next write.
-func (s *Store[T]) take(rev int64, buf []entry[T]) (n int, changed <-chan struct{}, err error) {
+// take copies what follows into buf. When there is nothing, changed is closed by
+// the next write; it is nil when the store was restored, which ends the watch.
+func (w *watch[T]) take(buf []entry[T]) (n int, changed <-chan struct{}, err error) {
+	s := w.store
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	n, ok := s.history.after(rev, s.rev, buf)
+	if s.life.Load() != w.life {
+		return 0, nil, nil
+	}
+	n, ok := s.history.after(w.rev, s.rev, buf)
 	if !ok {
-		return 0, nil, s.expiredLocked(rev)
+		return 0, nil, s.expiredLocked(w.rev)
 	}
 	if n == 0 {
 		s.waiting.Store(true)
 	}
 	return n, s.changed, nil
-}
-
-// resume is where a watch after c begins.
-func (s *Store[T]) resume(c reflector.Cursor) (int64, error) {
-	rev, err := s.position(c)
-	if err != nil {
-		return 0, err
-	}
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	if !s.history.reaches(rev) {
-		return 0, s.expiredLocked(rev)
-	}
-	return rev, nil
 }
 
 func (s *Store[T]) expiredLocked(rev int64) error {

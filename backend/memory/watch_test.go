@@ -34,9 +34,9 @@ func TestWatchTellsEveryRevisionAfterACursor(t *testing.T) {
 		}
 		require.Equal(t, []reflector.Batch[pod]{
 			{Cursor: from}, // says where it stands
-			{Events: put(c), Cursor: at(4)},
-			{Events: put(a2), Cursor: at(5)},
-			{Events: []reflector.Event[pod]{{Op: reflector.OpDelete, Known: true, Item: gone}}, Cursor: at(6)},
+			{Events: put(c), Cursor: at(4), Prev: from},
+			{Events: put(a2), Cursor: at(5), Prev: at(4)},
+			{Events: []reflector.Event[pod]{{Op: reflector.OpDelete, Known: true, Item: gone}}, Cursor: at(6), Prev: at(5)},
 		}, got)
 		require.Equal(t, at(6), cursorOf(t, s))
 
@@ -420,4 +420,24 @@ func TestConsumersCannotSpoilTheHistory(t *testing.T) {
 			cancel()
 		}
 	})
+}
+
+// A batch that is told costs no memory, its Prev neither.
+func TestLiveBatchesCostNoAllocation(t *testing.T) {
+	const n = 5000
+	s := memory.New[pod](nil)
+	for i := range n {
+		must(s.Create(t.Context(), fmt.Sprint(i), pod{}))
+	}
+	start := reflector.Cursor(string(cursorOf(t, s))[:27] + "0")
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	told := 0
+	for b := range s.Watch(t.Context(), reflector.WatchOptions{After: start}) {
+		if told += len(b.Events); told == n {
+			break
+		}
+	}
+	runtime.ReadMemStats(&after)
+	require.Less(t, after.Mallocs-before.Mallocs, uint64(n/20))
 }

@@ -7,7 +7,6 @@ import (
 	"github.com/homeostat/homeostat/backend"
 	"github.com/homeostat/homeostat/object"
 	"github.com/homeostat/homeostat/patch"
-	"github.com/homeostat/homeostat/reflector"
 )
 
 // Create stores obj under a key that has no object, with a new ID;
@@ -149,7 +148,7 @@ func (s *Store[T]) delete(ctx context.Context, key string, v object.Version, dry
 	at, version := s.nextLocked()
 	gone.Version = version
 	delete(s.objects, key)
-	s.commitLocked(reflector.Event[T]{Op: reflector.OpDelete, Known: true, Item: gone}, at)
+	s.commitLocked(cur, nil, at)
 	return gone, nil
 }
 
@@ -187,9 +186,10 @@ func (s *Store[T]) putLocked(item object.Item[T]) object.Item[T] {
 	at, version := s.nextLocked()
 	item.Version = version
 	if item.ID == "" {
-		item.ID = string(at)
+		item.ID = string(at) + s.suffix
 	}
+	was := s.objects[item.Key]
 	s.objects[item.Key] = &item
-	s.commitLocked(reflector.Event[T]{Op: reflector.OpPut, Known: true, Item: item}, at)
+	s.commitLocked(was, &item, at)
 	return item
 }

@@ -1,0 +1,2 @@
+// Package bolt is a store in one file.
+package bolt
