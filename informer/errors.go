@@ -99,8 +99,10 @@ func (e *StaleError) Error() string {
 func (e *StaleError) Unwrap() error { return e.Err }
 
 // RefusedError says that the cache could not take an object's state: an index
-// function panicked on it, a unique index has another holder of its value, or it
-// has no key, which breaks the source's contract (reflector.ErrContract). The cache keeps the object's last good state. It unwraps to the indexer's error.
+// function panicked on it, a unique index has another holder of its value, the
+// source cannot read it (reflector.ErrUnreadable), or it has no key, which breaks
+// the source's contract (reflector.ErrContract). The cache keeps the object's last
+// good state. It unwraps to the reason.
 type RefusedError struct {
 	Informer string
 	Key      string

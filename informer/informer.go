@@ -40,6 +40,7 @@ type Informer[T any] struct {
 	inline  []*handler[T]
 	changes []Change[T]
 	held    map[string]held[T]
+	staged  *relist[T] // the full state that is staged, nil if none is
 
 	// mu makes one step of "the cache has it" and "every handler is told of it":
 	// the write of a batch with its pushes, and the snapshot of a handler that
@@ -93,7 +94,8 @@ func New[T any](src reflector.ListWatcher[T], opts *Options, indexes ...indexer.
 // ends, and drops what is still pending for them. The cache stays readable.
 //
 // Run returns nil when ctx ended it; [ErrInvalidOptions], joined with each fault,
-// when it could not start; and [ErrAlreadyRunning] at every call but the first.
+// when it could not start; [ErrAlreadyRunning] at every call but the first; and with
+// Options.StopOnPermanent a source's error that is retry.Permanent.
 func (i *Informer[T]) Run(ctx context.Context) error {
 	i.mu.Lock()
 	if i.state != idle {
@@ -116,8 +118,11 @@ func (i *Informer[T]) Run(ctx context.Context) error {
 	}
 	i.ctx = ctx
 	err := i.refl.Run(ctx)
-	if faults == nil && !errors.Is(err, reflector.ErrInvalidOptions) {
-		return err
+	switch {
+	case faults == nil && err == nil:
+		return nil
+	case faults == nil && !errors.Is(err, reflector.ErrInvalidOptions):
+		return fmt.Errorf("informer %q: %w", i.name, err) // Options.StopOnPermanent
 	}
 	return fmt.Errorf("informer %q: %w: %w", i.name, ErrInvalidOptions, errors.Join(faults, err))
 }
@@ -235,3 +240,8 @@ func (i *Informer[T]) waitError(handler, what string, cause error) *WaitError {
 		Cause:    cause,
 	}
 }
+
+// ConfirmDeletes lets a list through that is held for what it would delete
+// (Options.MaxDelete), if it still deletes no more than Status.Source.WouldDelete
+// says; it is taken anew, at once. It is false when none is held.
+func (i *Informer[T]) ConfirmDeletes() bool { return i.refl.ConfirmDeletes() }

@@ -34,6 +34,30 @@ type Options struct {
 	// ResetAfter is how long lists must agree on an older state before it is
 	// taken for a reset of the source. Defaults to 1 min.
 	ResetAfter time.Duration
+	// Freshness is how old the first list may be, and each later one as long as it is
+	// not older than the cache: with reflector.Any, what a replica answers. Defaults
+	// to reflector.Latest.
+	Freshness reflector.Freshness
+	// Audit is how often a list is taken only to see whether the watch has lost
+	// anything, jittered down by up to a quarter. 0 is 10 min for sources with
+	// positions but without Powers.ResumeProven, and never for others; negative is
+	// never. What it finds has object.Audit as its cause.
+	Audit time.Duration
+	// MaxDelete and MaxDeleteShare hold a list that would delete more objects than
+	// MaxDelete and more than MaxDeleteShare of all, until [Informer.ConfirmDeletes]
+	// is called, or until Believe lists in a row have said so (0: never). With one
+	// of the two 0 the other decides alone; with both, the default, nothing is held.
+	MaxDelete      int
+	MaxDeleteShare float64
+	Believe        int
+	// Strict has an object that the source cannot decode fail the list or watch that
+	// tells of it, rather than be set aside in Status.Refused.
+	Strict bool
+	// StopOnPermanent has Run return a source's retry.Permanent rather than try again
+	// at the longest backoff.
+	StopOnPermanent bool
+	// Trace is told what the source's reflector does, for metrics. nil is nobody.
+	Trace *reflector.Trace
 	// Logger takes one line per transition (Info), refused object (Warn) and
 	// panic (Error). Defaults to nil: discarded.
 	Logger *slog.Logger
@@ -48,7 +72,16 @@ func (o *Options) reflector() *reflector.Options {
 		Open:       o.Open,
 		Session:    o.Session,
 		ResetAfter: o.ResetAfter,
-		Logger:     o.Logger,
+
+		Freshness:       o.Freshness,
+		Audit:           o.Audit,
+		MaxDelete:       o.MaxDelete,
+		MaxDeleteShare:  o.MaxDeleteShare,
+		Believe:         o.Believe,
+		Strict:          o.Strict,
+		StopOnPermanent: o.StopOnPermanent,
+		Trace:           o.Trace,
+		Logger:          o.Logger,
 	}
 }
 

@@ -29,6 +29,23 @@ func keyless[T any](events []reflector.Event[T]) map[string]error {
 	return nil
 }
 
+// unreadable refuses what the source cannot read: the cache keeps what it has.
+func (i *Informer[T]) unreadable(faults []reflector.Fault) {
+	for _, f := range faults {
+		if f.Key == "" {
+			continue
+		}
+		if i.held == nil {
+			i.held = make(map[string]held[T])
+		}
+		i.held[f.Key] = held[T]{item: object.Item[T]{Key: f.Key, Version: f.Version}}
+		// The reflector has logged it.
+		i.barriers.refuse(&RefusedError{
+			Informer: i.name, Key: f.Key, Version: f.Version, Err: fmt.Errorf("%w: %w", reflector.ErrUnreadable, f.Err),
+		})
+	}
+}
+
 // quarantine brings the list of refused keys up to date after a step: the last
 // event of each key decides. It gives the puts that are worth another try: of
 // those refused before, whose value was with a key that this step has changed; of

@@ -14,20 +14,39 @@ type relist[T any] struct {
 	// named has every key of the full state: where in changed, or unchanged.
 	named   map[string]int
 	changed []reflector.Event[T]
+	faults  []reflector.Fault
 }
 
-const unchanged = -1
+// Where a key is that is in no need of an event: the cache has the very state, or
+// is to keep what it has.
+const (
+	unchanged = -1 - iota
+	kept
+)
 
-// Stage is reflector.Relist's. Nobody writes to the cache between the first Stage
-// and Commit, so what is equal now is equal then.
-func (r *relist[T]) Stage(items []object.Item[T]) error {
+// open prepares for what is staged first.
+func (r *relist[T]) open(keys int) {
 	if r.named == nil {
-		r.named = make(map[string]int, max(len(items), r.inf.cache.Len()))
+		r.named = make(map[string]int, max(keys, r.inf.cache.Len()))
+		r.inf.staged = r
 	}
+}
+
+// close forgets what was staged.
+func (r *relist[T]) close() {
+	r.named, r.changed, r.faults = nil, nil, nil
+	if r.inf.staged == r {
+		r.inf.staged = nil
+	}
+}
+
+// Stage is reflector.Relist's.
+func (r *relist[T]) Stage(items []object.Item[T]) error {
+	r.open(len(items))
 	for n := range items {
 		item := &items[n]
 		// Told again: in its old place, so that what is told often takes no room.
-		if at, ok := r.named[item.Key]; ok && at != unchanged {
+		if at, ok := r.named[item.Key]; ok && at >= 0 {
 			r.changed[at].Item = *item
 			continue
 		}
@@ -41,13 +60,62 @@ func (r *relist[T]) Stage(items []object.Item[T]) error {
 	return nil
 }
 
+// remember keeps, of what is about to change in the cache, the states that were
+// staged and let go since the cache had them.
+func (r *relist[T]) remember(events []reflector.Event[T]) {
+	for n := range events {
+		key := events[n].Key
+		if at, ok := r.named[key]; !ok || at != unchanged {
+			continue
+		}
+		item, _ := r.inf.cache.Item(key)
+		r.named[key] = len(r.changed)
+		r.changed = append(r.changed, reflector.Event[T]{Op: reflector.OpPut, Known: true, Item: item})
+	}
+}
+
+// Keep is reflector.Relist's.
+func (r *relist[T]) Keep(faults []reflector.Fault) {
+	r.open(len(faults))
+	for _, f := range faults {
+		r.Unstage(f.Key)
+		r.named[f.Key] = kept
+	}
+	r.faults = append(r.faults, faults...)
+}
+
+// Diff is reflector.Relist's. What the cache refuses, and has refused before, is no
+// change.
+func (r *relist[T]) Diff() reflector.Diff {
+	i := r.inf
+	d := reflector.Diff{Of: i.cache.Len()}
+	for n := range r.changed {
+		ev := &r.changed[n]
+		if ev.Op != reflector.OpPut {
+			continue
+		}
+		if h, refused := i.held[ev.Key]; refused && same(h.item, ev.Item) {
+			continue
+		}
+		if cur, ok := i.cache.Item(ev.Key); !ok || !same(cur, ev.Item) {
+			d.Puts++
+		}
+	}
+	for key := range i.cache.All() {
+		if _, named := r.named[key]; !named {
+			d.Deletes++
+		}
+	}
+	return d
+}
+
 // Unstage is reflector.Relist's.
 func (r *relist[T]) Unstage(key string) {
 	at, ok := r.named[key]
 	if !ok {
 		return
 	}
-	if at != unchanged {
+	if at >= 0 {
 		r.changed[at] = reflector.Event[T]{} // of no Op: left out
 	}
 	delete(r.named, key)
@@ -82,7 +150,13 @@ func (r *relist[T]) Commit(at reflector.Cursor) error {
 			events = append(events, reflector.Event[T]{Op: reflector.OpPut, Known: true, Item: item})
 		}
 	}
-	r.named, r.changed = nil, nil
+	for n, f := range r.faults {
+		if at, named := r.named[f.Key]; !named || at != kept { // told better since
+			r.faults[n] = reflector.Fault{}
+		}
+	}
+	i.unreadable(r.faults)
+	r.close()
 	return i.apply(events, step{why: r.why, inferred: true, full: r.seq, at: at})
 }
 
@@ -93,4 +167,4 @@ func (r *relist[T]) Unchanged(at reflector.Cursor) error {
 }
 
 // Abort is reflector.Relist's.
-func (r *relist[T]) Abort() { r.named, r.changed = nil, nil }
+func (r *relist[T]) Abort() { r.close() }

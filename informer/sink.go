@@ -22,7 +22,21 @@ type step struct {
 
 // Apply is reflector.Sink's.
 func (s sink[T]) Apply(b reflector.Batch[T], why object.Cause) error {
-	return s.apply(b.Events, step{why: why, at: b.Cursor})
+	if s.staged != nil {
+		s.staged.remember(b.Events)
+	}
+	s.unreadable(b.Faults)
+	if err := s.apply(b.Events, step{why: why, at: b.Cursor}); err != nil {
+		return err
+	}
+	if len(b.Faults) > 0 { // whoever waits for such a state hears that it came
+		events := make([]reflector.Event[T], len(b.Faults))
+		for n, f := range b.Faults {
+			events[n].Key, events[n].Version = f.Key, f.Version
+		}
+		s.settle(events, b.Cursor, 0)
+	}
+	return nil
 }
 
 // Begin is reflector.Sink's: counting is all that is done, for the source may

@@ -21,6 +21,9 @@ func (idleRelist) Unstage(string)      {}
 func (idleRelist) Commit(cursor) error { return nil }
 func (idleRelist) Abort()              {}
 
+func (idleRelist) Keep([]reflector.Fault) {}
+func (idleRelist) Diff() reflector.Diff   { return reflector.Diff{} }
+
 func (idleRelist) Unchanged(cursor) error { return nil }
 
 // A live batch on its way to the sink allocates nothing.

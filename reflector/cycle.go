@@ -40,6 +40,17 @@ type cycle[T any] struct {
 	// ErrNotModified is as good as a full state.
 	whole bool
 
+	// fresh is when the last full state was committed, or an audit came to nothing;
+	// audit, that the next attempt
+	// is to see whether the watch has lost anything; auditing, that the full state
+	// which begins now is taken for that.
+	fresh    time.Time
+	audit    bool
+	auditing bool
+	latest   bool // no replica could answer: the latest state is asked for
+	suspects int  // full states in a row that were held
+	unread   bool // there are objects that cannot be read
+
 	ahead    bool      // the source said that cursor is, and cannot be asked for an order
 	lagging  time.Time // since when the source insists on an older state
 	buffer   bool      // the next list holds its pages back (rule 5)
@@ -62,13 +73,16 @@ func (c *cycle[T]) run(ctx context.Context) error {
 			break
 		}
 		// No retry can mend what was given to a constructor.
-		if errors.Is(e.err, ErrInvalidOptions) {
+		if errors.Is(e.err, ErrInvalidOptions) || c.opts.StopOnPermanent && retry.IsPermanent(e.err) {
 			return e.err
 		}
 		// Only what is said again and again, and nothing else, is insisting: not
 		// one old answer before an outage and one after it.
 		if _, lags := errors.AsType[*lagError](e.err); !lags {
 			c.lagging = time.Time{}
+		}
+		if e.err != nil && !e.ours {
+			c.auditing = false
 		}
 		c.rest(ctx, e)
 	}
@@ -79,7 +93,7 @@ func (c *cycle[T]) run(ctx context.Context) error {
 func (c *cycle[T]) attempt(ctx context.Context) (e end) {
 	defer func() {
 		if v := recover(); v != nil {
-			c.full, c.whole = true, false
+			c.full, c.whole, c.auditing = true, false, false
 			e = end{err: caught(c.inside, "", v)}
 		}
 	}()
@@ -88,11 +102,15 @@ func (c *cycle[T]) attempt(ctx context.Context) (e end) {
 	}
 	c.inside = "source Powers"
 	c.powers = c.src.Powers()
+	audit := c.audit
+	c.audit = false
 	switch {
+	case !c.full && audit:
+		return c.inspect(ctx)
 	case !c.full:
-		return c.session(ctx, WatchOptions{After: c.cursor}, nil)
+		return c.session(ctx, WatchOptions{After: c.cursor}, nil, nil)
 	case c.powers.Initial && !c.fallback:
-		return c.session(ctx, WatchOptions{Initial: true}, nil)
+		return c.session(ctx, WatchOptions{Initial: true}, nil, nil)
 	}
 	held, err := c.list(ctx)
 	switch {
@@ -102,11 +120,11 @@ func (c *cycle[T]) attempt(ctx context.Context) (e end) {
 		c.fallBack(nil)
 		return end{err: err}
 	case held != nil:
-		return c.session(ctx, WatchOptions{After: held.from}, held)
+		return c.session(ctx, WatchOptions{After: held.from}, held, nil)
 	case c.bell.ringing(): // during the list
 		return end{ours: true}
 	}
-	return c.session(ctx, WatchOptions{After: c.cursor}, nil)
+	return c.session(ctx, WatchOptions{After: c.cursor}, nil, nil)
 }
 
 // rest waits as long as the end of an attempt asks for.

@@ -245,7 +245,7 @@ func TestTransformList(t *testing.T) {
 	src.powers.KeysOnly = true
 	got, err := reflector.Transform(src, upper).List(t.Context(), reflector.ListOptions{Page: "1"})
 	want(t, "error", err, nil)
-	want(t, "page", fmt.Sprint(got), "{[{a v  V!} {b w  W!}] 5 2}")
+	want(t, "page", fmt.Sprint(got), "{[{a v  V!} {b w  W!}] [] 5 2}")
 	want(t, "the source's slice", fmt.Sprint(in), fmt.Sprint(items("a=v", "b=w")))
 	want(t, "asked", src.lists[0].Page, "1")
 	// A list of keys has nothing to transform, where the source has such lists.

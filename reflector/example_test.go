@@ -48,6 +48,18 @@ func (n *next) Stage(items []object.Item[string]) error {
 
 func (n *next) Unstage(key string) { delete(n.byName, key) }
 
+// Keep: what cannot be read is kept as it was.
+func (n *next) Keep(faults []reflector.Fault) {
+	for _, f := range faults {
+		if old, ok := n.users.byName[f.Key]; ok {
+			n.byName[f.Key] = old
+		}
+	}
+}
+
+// Diff: this sink is never audited, and holds nothing.
+func (n *next) Diff() reflector.Diff { return reflector.Diff{Of: len(n.users.byName)} }
+
 func (n *next) Commit(reflector.Cursor) error {
 	n.users.byName = n.byName
 	fmt.Println(n.why, slices.Sorted(maps.Keys(n.byName)))

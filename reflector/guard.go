@@ -22,6 +22,8 @@ const (
 // Why we ended a session.
 var (
 	errSession = errors.New("reflector: the longest session is over")
+	errAudit   = errors.New("reflector: an audit is due")
+	errLate    = errors.New("reflector: the watch does not come to where an audit was listed")
 	errRelist  = errors.New("reflector: a full state was asked for")
 )
 
@@ -47,15 +49,18 @@ type guard struct {
 	session time.Duration // 0: no limit
 	longest time.Duration // session, jittered
 	silence time.Duration // 0: no progress is promised
+	audits  time.Duration // how often; 0: never
 
 	turns    atomic.Int64 // odd while a batch is in our hands, where silence is ours
 	advances atomic.Int64 // steps of the full state that is on its way
 	phase    atomic.Int32
 	turned   atomic.Int64 // how often a phase began
+	audit    atomic.Int64 // when one is due, in Unix nanoseconds; 0: never
+	awaits   atomic.Bool  // an audit waits for the watch
 }
 
-func newGuard(track *tracker, opts Options, progress bool) *guard {
-	g := &guard{track: track, open: opts.Open, session: max(opts.Session, 0)}
+func newGuard(track *tracker, opts Options, progress bool, audits time.Duration) *guard {
+	g := &guard{track: track, open: opts.Open, session: max(opts.Session, 0), audits: audits}
 	if progress {
 		g.silence = silences * progressEvery
 	}
@@ -63,6 +68,15 @@ func newGuard(track *tracker, opts Options, progress bool) *guard {
 	// not come back together.
 	g.longest = g.session - time.Duration(rand.Int64N(int64(g.session)/4+1))
 	return g
+}
+
+// due says when the next audit is; zero for never.
+func (g *guard) due(at time.Time) {
+	if at.IsZero() {
+		g.audit.Store(0)
+		return
+	}
+	g.audit.Store(at.UnixNano())
 }
 
 func (g *guard) enter()   { g.turns.Add(1) }
@@ -92,6 +106,9 @@ func (g *guard) watch(ctx context.Context, quit <-chan struct{}, end context.Can
 	tick := min(maxTick, g.open/4)
 	if g.session > 0 {
 		tick = min(tick, g.session/4)
+	}
+	if g.audits > 0 {
+		tick = min(tick, g.audits/4)
 	}
 	ticker := time.NewTicker(max(tick, time.Millisecond))
 	defer ticker.Stop()
@@ -135,7 +152,11 @@ func (g *guard) watch(ctx context.Context, quit <-chan struct{}, end context.Can
 		if busy {
 			continue // what takes its time is ours
 		}
-		if err := g.judge(p, now.Sub(began), now.Sub(quiet)); err != nil {
+		err := g.judge(p, now.Sub(began), now.Sub(quiet))
+		if err == nil && p == live {
+			err = g.examine(now, now.Sub(began))
+		}
+		if err != nil {
 			end(err)
 			return
 		}
@@ -156,6 +177,19 @@ func (g *guard) judge(p phase, age, quiet time.Duration) error {
 		return &missError{"the source was silent for " + g.silence.String()}
 	case p == live && g.silence == 0 && g.session > 0 && age >= g.longest:
 		return errSession
+	}
+	return nil
+}
+
+// examine says whether an audit is due, or has waited for too long.
+func (g *guard) examine(now time.Time, age time.Duration) error {
+	switch at := g.audit.Load(); {
+	case g.awaits.Load():
+		if age >= g.open {
+			return errLate
+		}
+	case at != 0 && now.UnixNano() >= at:
+		return errAudit
 	}
 	return nil
 }

@@ -176,6 +176,7 @@ type sink struct {
 	open    int // relists that have not ended
 	commits int
 	same    int // calls of Unchanged
+	audits  int // relists that were begun as audits
 
 	// Each is asked before the sink does what it is told.
 	onApply  func(batch) error
@@ -238,20 +239,54 @@ func (s *sink) Begin(why object.Cause) reflector.Relist[string] {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if want := s.commits == 0; (why == object.Initial) != want || (why == object.Relist) == want {
+	if first := s.commits == 0; (why == object.Initial) != first || !first && why != object.Relist && why != object.Audit {
 		s.t.Errorf("Begin: cause %v after %d commits", why, s.commits)
 	}
-	if s.open++; s.open > 1 {
-		s.t.Errorf("%d relists are open", s.open)
+	if s.audits += b2i(why == object.Audit); why != object.Audit {
+		if s.open++; s.open > 1 {
+			s.t.Errorf("%d relists are open", s.open)
+		}
 	}
 	s.note("begin")
-	return &relist{sink: s, staged: map[string]item{}}
+	return &relist{sink: s, why: why, staged: map[string]item{}, kept: map[string]bool{}}
+}
+
+func b2i(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
 }
 
 type relist struct {
 	sink   *sink
+	why    object.Cause
 	staged map[string]item
+	kept   map[string]bool
 	ended  bool
+}
+
+func (r *relist) Keep(faults []reflector.Fault) {
+	r.use()
+	for _, f := range faults {
+		delete(r.staged, f.Key)
+		r.kept[f.Key] = true
+	}
+}
+
+func (r *relist) Diff() (d reflector.Diff) {
+	r.use()
+	r.sink.mu.Lock()
+	defer r.sink.mu.Unlock()
+	d.Of = len(r.sink.state)
+	for key, it := range r.staged {
+		d.Puts += b2i(r.sink.state[key] != it)
+	}
+	for key := range r.sink.state {
+		_, staged := r.staged[key]
+		d.Deletes += b2i(!staged && !r.kept[key])
+	}
+	return d
 }
 
 func (r *relist) use() {
@@ -266,7 +301,9 @@ func (r *relist) end() {
 	r.ended = true
 	r.sink.mu.Lock()
 	defer r.sink.mu.Unlock()
-	r.sink.open--
+	if r.why != object.Audit {
+		r.sink.open--
+	}
 }
 
 func (r *relist) Stage(items []item) error {
@@ -288,6 +325,7 @@ func (r *relist) Stage(items []item) error {
 func (r *relist) Unstage(key string) {
 	r.use()
 	delete(r.staged, key)
+	delete(r.kept, key)
 }
 
 func (r *relist) Commit(at cursor) error {
@@ -301,8 +339,16 @@ func (r *relist) Commit(at cursor) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.commits++
+	for key := range r.kept {
+		if it, ok := s.state[key]; ok {
+			r.staged[key] = it
+		}
+	}
 	s.state, s.cursor = r.staged, at
 	line := "commit"
+	if r.why == object.Audit {
+		line = "audit"
+	}
 	for _, k := range slices.Sorted(maps.Keys(s.state)) {
 		line += fmt.Sprintf(" %s=%s", k, s.state[k].Object)
 	}

@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"time"
 
 	"github.com/homeostat/homeostat/object"
 )
@@ -14,6 +17,7 @@ import (
 type held[T any] struct {
 	into     *staged[T]
 	items    map[string]object.Item[T]
+	faults   map[string]Fault
 	from, to Cursor
 }
 
@@ -26,6 +30,10 @@ func (c *cycle[T]) list(ctx context.Context) (h *held[T], err error) {
 	c.answer()
 	c.track.enter(Listing)
 	l := listing[T]{cycle: c, into: c.begin(), hold: c.buffer}
+	c.auditing = false
+	if c.opts.Freshness == Any && !c.latest {
+		l.opts.Freshness, l.opts.NotBefore = Any, c.cursor
+	}
 	c.buffer = false
 	defer func() {
 		if h == nil {
@@ -37,31 +45,57 @@ func (c *cycle[T]) list(ctx context.Context) (h *held[T], err error) {
 	if c.powers.Paged && c.opts.PageSize > 0 && c.tokens < 2 {
 		l.opts.Limit = c.opts.PageSize
 	}
+	switch err := l.read(ctx); {
+	case err == nil:
+		c.tokens = 0
+		return l.finish()
+	case errors.Is(err, errSame):
+		return nil, l.into.unchanged(c.cursor)
+	case l.pages > 0 && errors.Is(err, ErrExpired):
+		c.tokens++
+		return nil, err
+	default:
+		// What no replica could answer is asked of the latest state, once and at once.
+		moot := errors.Is(err, ErrExpired) || errors.Is(err, ErrFutureCursor)
+		if moot && l.opts.Freshness == Any {
+			c.latest = true
+			return nil, errAgain
+		}
+		return nil, err
+	}
+}
+
+// errSame: the list says that nothing has changed.
+var errSame = errors.New("reflector: nothing has changed since the last list")
+
+// read takes all pages.
+func (l *listing[T]) read(ctx context.Context) (err error) {
+	c := l.cycle
+	if c.opts.Trace != nil && c.opts.Trace.Listed != nil {
+		began := time.Now()
+		defer func() {
+			c.track.to(func(tr *Trace) { tr.Listed(l.pages, l.count, time.Since(began), err) })
+		}()
+	}
 	for {
 		page, err := c.page(ctx, l.opts)
 		switch {
 		case err == nil:
 			err = l.add(page)
-		case l.pages > 0 && errors.Is(err, ErrExpired):
-			c.tokens++
 		case errors.Is(err, ErrNotModified):
 			if c.whole { // not any more after a first page
-				return nil, l.into.unchanged(c.cursor)
+				return errSame
 			}
 			err = fmt.Errorf("what was listed last did not reach the sink: %w", err)
 		}
-		if err != nil {
-			return nil, err
-		}
-		if page.Next == "" {
-			c.tokens = 0
-			return l.finish()
+		if err != nil || page.Next == "" {
+			return err
 		}
 		if err := l.seen.follow(page.Next); err != nil {
-			return nil, err
+			return err
 		}
 		if err := c.opts.Budget.Wait(ctx); err != nil {
-			return nil, err
+			return err
 		}
 		l.opts.Page = page.Next
 	}
@@ -96,8 +130,10 @@ type listing[T any] struct {
 	opts        ListOptions
 	seen        tokens
 	pages       int
+	count       int // of items
 	hold        bool
 	items       map[string]object.Item[T] // when held back
+	faults      map[string]Fault          // the same
 	first, last Cursor                    // of the pages: the first's, and the latest
 	torn        bool
 }
@@ -105,6 +141,7 @@ type listing[T any] struct {
 func (l *listing[T]) add(page Page[T]) error {
 	c := l.cycle
 	l.pages++
+	l.count += len(page.Items)
 	if l.pages == 1 {
 		// Refused early: the rest of an older list is not worth reading.
 		if _, err := c.judge(page.Cursor); err != nil {
@@ -117,10 +154,20 @@ func (l *listing[T]) add(page Page[T]) error {
 		return err
 	}
 	if !l.hold {
+		if err := l.into.keep(page.Faults); err != nil {
+			return err
+		}
 		return l.into.stage(page.Items)
+	}
+	if err := c.strict(page.Faults); err != nil {
+		return err
 	}
 	if l.items == nil {
 		l.items = make(map[string]object.Item[T], len(page.Items))
+		l.faults = make(map[string]Fault)
+	}
+	for _, f := range page.Faults {
+		l.faults[f.Key] = f
 	}
 	for _, item := range page.Items {
 		l.items[item.Key] = item
@@ -156,9 +203,12 @@ func (l *listing[T]) compare(at Cursor) error {
 func (l *listing[T]) finish() (*held[T], error) {
 	l.cycle.track.torn(l.torn)
 	if l.hold && l.first != l.last {
-		return &held[T]{into: l.into, items: l.items, from: l.first, to: l.last}, nil
+		return &held[T]{into: l.into, items: l.items, faults: l.faults, from: l.first, to: l.last}, nil
 	}
 	if err := l.into.putAll(l.items); err != nil {
+		return nil, err
+	}
+	if err := l.into.keep(slices.Collect(maps.Values(l.faults))); err != nil {
 		return nil, err
 	}
 	return nil, l.into.commit(l.first)

@@ -39,6 +39,40 @@ type Options struct {
 	// ResetAfter is how long the source must insist on an older state, within
 	// one epoch, until it is believed that it was set back (rule 6). 0 is 1 min.
 	ResetAfter time.Duration
+	// Freshness is how old the first full state may be. With Any, a list is taken
+	// from whatever replica answers, and every later one, too, as long as it is not
+	// older than what the sink has; when no replica can answer such a list, the
+	// latest state is asked for. Defaults to Latest.
+	Freshness Freshness
+	// Audit is how often a full state is taken only to see whether the watch has
+	// lost anything, jittered down by up to a quarter and counted from the last full
+	// state. 0 is 10 min for sources without Powers.ResumeProven, and never for
+	// others, nor for those without positions, whose watches begin with a full state
+	// at least once a Session; negative is never.
+	//
+	// What an audit finds is told with object.Audit as its cause, and counted in
+	// Status.Corrections. Of a source that can be resumed, with an order, this is
+	// just what its watch had lost; of others also what was on its way.
+	Audit time.Duration
+	// MaxDelete and MaxDeleteShare guard against a source that seems to have lost
+	// its objects: a full state that would delete more objects than MaxDelete, and
+	// more than MaxDeleteShare of all (0.5 is half), is held. With one of them 0 the
+	// other decides alone; with both, the default, nothing is held.
+	MaxDelete      int
+	MaxDeleteShare float64
+	// Believe is how many full states in a row have to agree, each taken after a
+	// backoff, until one that would be held is believed. 0 is never: it takes
+	// [Reflector.ConfirmDeletes].
+	Believe int
+	// Strict has an object that the source cannot decode ([Fault]) fail the list or
+	// watch that tells of it. Else the sink keeps the last state of it that could be
+	// read, and Status.Unreadable names it.
+	Strict bool
+	// StopOnPermanent has Run return the error of a source that says retry.Permanent,
+	// rather than try again at the longest backoff.
+	StopOnPermanent bool
+	// Trace is told what happens as it happens, for metrics. nil is nobody.
+	Trace *Trace
 	// Logger gets what changes: Info when it is well again, Warn when it is not.
 	// nil discards.
 	Logger *slog.Logger
@@ -50,6 +84,7 @@ const (
 	defaultOpen       = 30 * time.Second
 	defaultSession    = 10 * time.Minute
 	defaultResetAfter = time.Minute
+	defaultAudit      = 10 * time.Minute
 )
 
 // resolve gives the options with defaults filled in, and all faults found.
@@ -70,6 +105,18 @@ func resolve(opts *Options) (Options, []error) {
 	}
 	if o.ResetAfter < 0 {
 		fault("ResetAfter is negative: %v", o.ResetAfter)
+	}
+	if o.Freshness > Any {
+		fault("there is no Freshness %d", o.Freshness)
+	}
+	if o.MaxDelete < 0 {
+		fault("MaxDelete is negative: %d", o.MaxDelete)
+	}
+	if !(o.MaxDeleteShare >= 0 && o.MaxDeleteShare < 1) { // NaN neither
+		fault("MaxDeleteShare is %v, must be from 0 to less than 1", o.MaxDeleteShare)
+	}
+	if o.Believe < 0 {
+		fault("Believe is negative: %d", o.Believe)
 	}
 	if o.Name == "" {
 		o.Name = "reflector"

@@ -105,7 +105,7 @@ func TestPollList(t *testing.T) {
 	p := &polled{items: items("a=1", "b=2")}
 	got, err := reflector.Poll(p.strings, keyOf, nil).List(t.Context(), reflector.ListOptions{Limit: 1})
 	want(t, "error", err, nil)
-	want(t, "page", fmt.Sprintf("%+v", got), "{Items:[{Key:a Version: ID: Object:a=1} {Key:b Version: ID: Object:b=2}] Cursor: Next:}")
+	want(t, "page", fmt.Sprintf("%+v", got), "{Items:[{Key:a Version: ID: Object:a=1} {Key:b Version: ID: Object:b=2}] Faults:[] Cursor: Next:}")
 	p.err = errBoom
 	_, err = reflector.Poll(p.strings, keyOf, nil).List(t.Context(), reflector.ListOptions{})
 	wantErr(t, "error", err, errBoom)

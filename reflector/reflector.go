@@ -32,13 +32,13 @@ func New[T any](src ListWatcher[T], sink Sink[T], opts *Options) *Reflector[T] {
 	if sink == nil {
 		faults = append(faults, fmt.Errorf("%w: no sink", ErrInvalidOptions))
 	}
-	return &Reflector[T]{src: src, sink: sink, opts: o, faults: faults, track: newTracker(o.Name, o.Logger)}
+	return &Reflector[T]{src: src, sink: sink, opts: o, faults: faults, track: newTracker(o.Name, o.Logger, o.Trace)}
 }
 
 // Run keeps the sink equal to the source until ctx ends; then it waits until the
 // source has returned and gives nil. Nothing else ends it but [ErrInvalidOptions]
-// from the options or from the source: every other failure is shown in Status,
-// logged and tried again. A second call gives [ErrAlreadyRunning].
+// from the options or from the source, and, with Options.StopOnPermanent, what is
+// retry.Permanent: every other failure is shown in Status, logged and tried again. A second call gives [ErrAlreadyRunning].
 //
 // All calls of the source, the sink and their functions are made on the
 // goroutine that calls Run. ctx, with its values, reaches the source.
@@ -65,3 +65,15 @@ func (r *Reflector[T]) Status() Status { return r.track.get() }
 // one more follows. Calls before that one begins are answered by it together; no
 // call is lost, whenever it is made. It returns at once; reason is for the log.
 func (r *Reflector[T]) Relist(reason string) { r.bell.ring(reason) }
+
+// ConfirmDeletes lets a full state through that is held for what it would delete
+// (Options.MaxDelete): one that deletes no more than Status.WouldDelete says. It is
+// false when none is held. The full state is taken anew, at once, by whoever calls
+// Run.
+func (r *Reflector[T]) ConfirmDeletes() bool {
+	if !r.track.confirm() {
+		return false
+	}
+	r.bell.ring("deletes confirmed")
+	return true
+}

@@ -482,9 +482,9 @@ func TestStatusJSON(t *testing.T) {
 		want string
 	}{
 		{st, `{"name":"pods","state":"backing off","since":` + when + `,"next":` + when + `,"cursor":"e/1","synced":true,"failures":2,` +
-			`"err":"boom","lastEvent":` + when + `,"alive":` + when + `,"lists":1,"watches":2,"resets":3,"replays":4,"gaps":6,"missed":5,"torn":true,` +
+			`"err":"boom","lastEvent":` + when + `,"alive":` + when + `,"lists":1,"watches":2,"resets":3,"replays":4,"gaps":6,"missed":5,"torn":true,"audits":0,"corrections":0,` +
 			`"fallback":"unsupported operation"}`},
-		{reflector.Status{}, `{"state":"starting","synced":false,"failures":0,"lists":0,"watches":0,"resets":0,"replays":0,"gaps":0,"missed":0}`},
+		{reflector.Status{}, `{"state":"starting","synced":false,"failures":0,"lists":0,"watches":0,"resets":0,"replays":0,"gaps":0,"missed":0,"audits":0,"corrections":0}`},
 	} {
 		got, err := json.Marshal(c.st)
 		want(t, "error", err, nil)

@@ -19,7 +19,9 @@ type session[T any] struct {
 	owed    bool
 	staging bool     // between Reset and Synced
 	held    *held[T] // a list that waits for this watch (rule 5)
-	at      Cursor   // where the watch stands; ahead of the sink while held
+	audit   *audit[T]
+	fulls   int    // full states that were committed or confirmed
+	at      Cursor // where the watch stands; ahead of the sink while held
 	opened  time.Time
 	barren  bool // nothing moved yet
 
@@ -27,9 +29,9 @@ type session[T any] struct {
 	last    error // the source's own
 }
 
-// session follows one watch to its end, showing h on the way.
-func (c *cycle[T]) session(ctx context.Context, opts WatchOptions, h *held[T]) end {
-	s := &session[T]{cycle: c, held: h, at: opts.After, barren: true}
+// session follows one watch to its end, showing h, or looking at a, on the way.
+func (c *cycle[T]) session(ctx context.Context, opts WatchOptions, h *held[T], a *audit[T]) end {
+	s := &session[T]{cycle: c, held: h, audit: a, at: opts.After, barren: true}
 	if h != nil {
 		s.into = h.into
 	}
@@ -63,6 +65,9 @@ func (s *session[T]) abort() {
 	if s.into != nil {
 		s.into.abort()
 	}
+	if s.audit != nil {
+		s.audit.into.abort()
+	}
 }
 
 // pending: there is a full state to come before this session is of use.
@@ -78,7 +83,9 @@ func (s *session[T]) follow(ctx context.Context, opts WatchOptions) {
 	c.track.update(func(st *Status) { st.Watches++ })
 	c.track.enter(Opening)
 	c.track.tick() // the last session's sign of life is not this one's
-	s.guard = newGuard(c.track, c.opts, c.powers.Progress)
+	s.guard = newGuard(c.track, c.opts, c.powers.Progress, c.audits())
+	s.guard.due(c.due())
+	s.guard.awaits.Store(s.audit != nil)
 	defer s.guard.start(ctx, s.stop)()
 	defer c.await(ctx, "Watch", s.guard)()
 	c.inside = "source Watch"
@@ -110,6 +117,9 @@ func (s *session[T]) ended(ctx context.Context, opts WatchOptions) (e end) {
 	if ctx.Err() != nil {
 		cause = context.Cause(ctx)
 	}
+	if s.verdict == nil {
+		s.verdict = s.leave(cause)
+	}
 	moot := errors.Is(s.last, ErrExpired) || errors.Is(s.last, ErrFutureCursor)
 	miss, missed := errors.AsType[*missError](cause)
 	switch {
@@ -117,7 +127,7 @@ func (s *session[T]) ended(ctx context.Context, opts WatchOptions) (e end) {
 		e.err, c.full = s.verdict, true
 	case cause != nil:
 		e.err = cause
-		e.ours = errors.Is(cause, errSession) || errors.Is(cause, errRelist)
+		e.ours = errors.Is(cause, errSession) || errors.Is(cause, errRelist) || errors.Is(cause, errAudit) || errors.Is(cause, errLate)
 		if missed {
 			c.track.update(func(st *Status) { st.Missed++ })
 		}
@@ -146,6 +156,11 @@ func (s *session[T]) ended(ctx context.Context, opts WatchOptions) (e end) {
 	if moot || c.barren >= maxBarren || !c.powers.ResumeProven || c.cursor == "" || c.behind {
 		c.full, c.barren = true, 0
 	}
+	// A full state that follows a session which was well is an audit, unless the
+	// source has told full states all along.
+	well := s.verdict == nil && e.ours && !errors.Is(cause, errRelist)
+	c.audit = well && errors.Is(cause, errAudit)
+	c.auditing = well && c.full && s.fulls <= 1
 	return e
 }
 

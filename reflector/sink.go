@@ -14,21 +14,34 @@ type Sink[T any] interface {
 	// batch with events whose Cursor is "" leaves the sink's position where it
 	// was.
 	//
+	// Of an object in b.Faults the sink keeps what it has, and knows that it is old.
+	//
 	// b.Events is valid until Apply returns: what is kept of it is copied.
 	Apply(b Batch[T], why object.Cause) error
 	// Begin says that a full state may be about to be read, and gives what will
-	// take it. why is object.Initial until the first Commit and object.Relist
-	// ever after.
+	// take it. why is object.Initial until the first Commit, object.Audit for a
+	// full state that is taken to see whether the watch has lost anything, and
+	// object.Relist for every other.
 	//
 	// Begin is called before the source can have begun to read: before the
 	// first page of a list; before each watch, and again after each Commit or
 	// Unchanged in it, since a source may stream a full state at any time of a session. So
 	// whatever was written to the source before Begin is in the full state that
 	// is committed. Most relists that are begun for a watch end unused in Abort:
-	// Begin must be cheap, and must be ready for calls of Apply before the first
-	// Stage. What is compared with the sink's own state is compared at Stage or
-	// Commit.
+	// Begin must be cheap. A second one may be begun before the first has ended.
+	//
+	// Apply may be called before the first Stage, and, while an audit waits for the
+	// watch to come to where its list was read, between Stage and Commit: what is
+	// staged stays as it was staged, and what it differs in from the sink's state is
+	// decided at Commit.
 	Begin(why object.Cause) Relist[T]
+}
+
+// Diff counts what a full state changes in a sink.
+type Diff struct {
+	// Puts are objects that are new or other than what the sink has, Deletes those
+	// that it has and the full state has not; Of is how many the sink has.
+	Puts, Deletes, Of int
 }
 
 // Relist takes one full state. It ends with exactly one call of Commit, Unchanged
@@ -42,6 +55,11 @@ type Relist[T any] interface {
 	// Unstage takes the object under key out again: the source said that it was
 	// deleted while it streamed. A key that was not staged is nothing special.
 	Unstage(key string)
+	// Keep names objects that are there in a state that the source cannot read: they
+	// are not deleted, and the sink keeps what it has of them.
+	Keep(faults []Fault)
+	// Diff says what Commit would change now.
+	Diff() Diff
 	// Commit publishes the full state, which the source gave as of the cursor
 	// at; "" when it has no positions. With an error the relist has ended too.
 	Commit(at Cursor) error

@@ -35,6 +35,14 @@ type Event[T any] struct {
 	object.Item[T]
 }
 
+// Fault is an object that the source has and cannot read: it is there, in a state
+// that nobody can be told of.
+type Fault struct {
+	Key     string
+	Version object.Version
+	Err     error
+}
+
 // Batch is what the source changed in one step; readers of a consumer see all of
 // it or none.
 //
@@ -47,6 +55,10 @@ type Batch[T any] struct {
 	// Events is valid until yield returns: a consumer that keeps events copies
 	// them, a source may use the slice again.
 	Events []Event[T]
+	// Faults are the objects that changed into something that the source cannot
+	// decode; within a full state, those that are there and cannot be decoded. No key
+	// is in Events as well.
+	Faults []Fault
 	// Cursor is strictly after all of the batch; "" is no place to resume from.
 	Cursor Cursor
 	// Prev, from a source that can tell it, is the cursor that this batch follows:
@@ -117,6 +129,9 @@ type WatchOptions struct {
 // Page is a part of a list.
 type Page[T any] struct {
 	Items []object.Item[T]
+	// Faults are objects of this page that the source cannot decode, instead of
+	// an item each: they count as listed.
+	Faults []Fault
 	// Cursor is the state that the page shows, where a watch that misses nothing
 	// of what came after it begins.
 	Cursor Cursor

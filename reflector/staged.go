@@ -13,25 +13,31 @@ const chunk = 512
 // staged is a Relist that was begun: it ends once, and says who panicked.
 type staged[T any] struct {
 	cycle  *cycle[T]
+	why    object.Cause
 	relist Relist[T] // nil when it has ended
 	items  []object.Item[T]
+	faults map[string]error // what cannot be read of it
 }
 
 // begin tells the sink that a full state may be read from now on.
 func (c *cycle[T]) begin() *staged[T] {
 	why := object.Relist
-	if !c.synced {
+	switch {
+	case !c.synced:
 		why = object.Initial
+	case c.auditing:
+		why = object.Audit
 	}
 	was := c.inside
 	c.inside = "sink Begin"
 	relist := c.sink.Begin(why)
 	c.inside = was
-	return &staged[T]{cycle: c, relist: relist}
+	return &staged[T]{cycle: c, why: why, relist: relist}
 }
 
 // put stages one object; it goes to the sink with others.
 func (s *staged[T]) put(item object.Item[T]) error {
+	delete(s.faults, item.Key)
 	if s.items == nil {
 		s.items = make([]object.Item[T], 0, chunk)
 	}
@@ -56,11 +62,45 @@ func (s *staged[T]) remove(key string) error {
 	if err := s.flush(); err != nil {
 		return err
 	}
+	delete(s.faults, key)
 	was := s.cycle.inside
 	s.cycle.inside = "sink Unstage"
 	s.relist.Unstage(key)
 	s.cycle.inside = was
 	return nil
+}
+
+// keep names objects that cannot be read, after all puts before it.
+func (s *staged[T]) keep(faults []Fault) error {
+	if len(faults) == 0 {
+		return nil
+	}
+	if err := s.cycle.strict(faults); err != nil {
+		return err
+	}
+	if err := s.flush(); err != nil {
+		return err
+	}
+	if s.faults == nil {
+		s.faults = make(map[string]error, len(faults))
+	}
+	for _, f := range faults {
+		s.faults[f.Key] = f.Err
+	}
+	was := s.cycle.inside
+	s.cycle.inside = "sink Keep"
+	s.relist.Keep(faults)
+	s.cycle.inside = was
+	return nil
+}
+
+// diff asks the sink what a commit would change.
+func (s *staged[T]) diff() Diff {
+	was := s.cycle.inside
+	s.cycle.inside = "sink Diff"
+	d := s.relist.Diff()
+	s.cycle.inside = was
+	return d
 }
 
 func (s *staged[T]) flush() error {
@@ -92,25 +132,57 @@ func (s *staged[T]) commit(at Cursor) error {
 	if err := s.flush(); err != nil {
 		return err
 	}
-	return s.end(at, "Commit", Relist[T].Commit)
-}
-
-// unchanged says that the full state is what the sink holds.
-func (s *staged[T]) unchanged(at Cursor) error {
-	return s.end(at, "Unchanged", Relist[T].Unchanged)
-}
-
-func (s *staged[T]) end(at Cursor, call string, how func(Relist[T], Cursor) error) error {
 	c := s.cycle
 	reset, err := c.judge(at)
 	if err != nil {
 		return err
 	}
+	var d Diff
+	wanted := c.opts.Trace != nil && c.opts.Trace.Full != nil
+	if wanted || s.why == object.Audit || c.opts.guards() {
+		d = s.diff()
+	}
+	if c.synced { // else there is nothing to delete
+		if err := c.weigh(d); err != nil {
+			return err
+		}
+	}
+	if err := s.end(at, reset, "Commit", Relist[T].Commit); err != nil {
+		return err
+	}
+	c.track.unreadable(s.faults)
+	c.unread = len(s.faults) > 0
+	if s.why == object.Audit {
+		c.track.audited(d)
+	}
+	if wanted {
+		c.track.to(func(tr *Trace) { tr.Full(s.why, d) })
+	}
+	return nil
+}
+
+// unchanged says that the full state is what the sink holds.
+func (s *staged[T]) unchanged(at Cursor) error {
+	reset, err := s.cycle.judge(at)
+	if err != nil {
+		return err
+	}
+	if err := s.end(at, reset, "Unchanged", Relist[T].Unchanged); err != nil {
+		return err
+	}
+	if s.why == object.Audit {
+		s.cycle.track.audited(Diff{})
+	}
+	return nil
+}
+
+func (s *staged[T]) end(at Cursor, reset bool, call string, how func(Relist[T], Cursor) error) error {
+	c := s.cycle
 	relist := s.relist
 	s.relist = nil
 	was := c.inside
 	c.inside = "sink " + call
-	err = how(relist, at)
+	err := how(relist, at)
 	ask(err)
 	c.inside = was
 	if err != nil {
@@ -118,7 +190,9 @@ func (s *staged[T]) end(at Cursor, call string, how func(Relist[T], Cursor) erro
 	}
 	reset, c.ahead = reset || c.ahead, false
 	c.cursor, c.behind = at, false
-	c.full, c.whole, c.synced = false, true, true
+	c.full, c.whole, c.synced, c.auditing = false, true, true, false
+	c.latest = false
+	c.fresh = time.Now()
 	c.lagging = time.Time{}
 	c.track.committed(at, reset)
 	return nil

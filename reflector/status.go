@@ -25,6 +25,9 @@ const (
 	Watching
 	// BackingOff: something failed; Status.Next says when it is tried again.
 	BackingOff
+	// Held: a full state would delete implausibly much (Options.MaxDelete). The
+	// sink keeps what it has; the full state is taken again at Status.Next.
+	Held
 	// Stuck: the source was told to end its call and has not returned for
 	// several seconds. Nothing can be done but wait, which Run does.
 	Stuck
@@ -32,7 +35,7 @@ const (
 	Stopped
 )
 
-var stateNames = [...]string{"starting", "listing", "opening", "streaming", "watching", "backing off", "stuck", "stopped"}
+var stateNames = [...]string{"starting", "listing", "opening", "streaming", "watching", "backing off", "held", "stuck", "stopped"}
 
 // String gives the state's name in lower case: "watching", "backing off".
 func (s State) String() string {
@@ -65,7 +68,7 @@ type Status struct {
 	// the source was told to end.
 	State State
 	Since time.Time
-	// Next is when it is tried again; set while State is BackingOff.
+	// Next is when it is tried again; set while State is BackingOff or Held.
 	Next time.Time
 	// Cursor is the position up to which the sink has everything; "" when the
 	// source has no positions.
@@ -96,6 +99,16 @@ type Status struct {
 	// and the source has no order to wait by (rule 5). What is amiss is put
 	// right as the watch goes on.
 	Torn bool
+	// Audits counts the full states that were taken to see whether the watch had
+	// lost anything, and came to an end; Corrections the objects that they put right;
+	// AuditErr is why the last one came to none, nil when it did.
+	Audits, Corrections uint64
+	AuditErr            error
+	// WouldDelete is how many objects the full state that is held would delete.
+	WouldDelete int
+	// Unreadable has the keys whose present state the source cannot read, and why;
+	// nil when there are none. The sink has their last good state, if there was one.
+	Unreadable map[string]error
 	// Fallback is why full states are listed though the source says it streams
 	// them; nil when they are not.
 	Fallback error
@@ -121,11 +134,29 @@ func (s Status) MarshalJSON() ([]byte, error) {
 		Gaps      uint64    `json:"gaps"`
 		Missed    uint64    `json:"missed"`
 		Torn      bool      `json:"torn,omitempty"`
-		Fallback  string    `json:"fallback,omitempty"`
+
+		Audits      uint64            `json:"audits"`
+		Corrections uint64            `json:"corrections"`
+		AuditErr    string            `json:"auditErr,omitempty"`
+		WouldDelete int               `json:"wouldDelete,omitempty"`
+		Unreadable  map[string]string `json:"unreadable,omitempty"`
+		Fallback    string            `json:"fallback,omitempty"`
 	}{
 		s.Name, s.State, s.Since, s.Next, s.Cursor, s.Synced, s.Failures, text(s.Err), s.LastEvent, s.Alive,
-		s.Lists, s.Watches, s.Resets, s.Replays, s.Gaps, s.Missed, s.Torn, text(s.Fallback),
+		s.Lists, s.Watches, s.Resets, s.Replays, s.Gaps, s.Missed, s.Torn,
+		s.Audits, s.Corrections, text(s.AuditErr), s.WouldDelete, texts(s.Unreadable), text(s.Fallback),
 	})
+}
+
+func texts(errs map[string]error) map[string]string {
+	if len(errs) == 0 {
+		return nil
+	}
+	all := make(map[string]string, len(errs))
+	for key, err := range errs {
+		all[key] = text(err)
+	}
+	return all
 }
 
 func text(err error) string {

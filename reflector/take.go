@@ -2,6 +2,8 @@ package reflector
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/homeostat/homeostat/object"
@@ -11,7 +13,7 @@ import (
 func (s *session[T]) take(b Batch[T]) error {
 	first := s.opened.IsZero()
 	if first {
-		if len(b.Events) > 0 && !b.Reset {
+		if !empty(b) && !b.Reset {
 			return broken("the first batch of a watch has events")
 		}
 		s.opened = time.Now()
@@ -22,6 +24,7 @@ func (s *session[T]) take(b Batch[T]) error {
 	case b.Reset:
 		// A list that waited for this watch is of no use any more.
 		s.staging, s.held = true, nil
+		s.drop("the watch began a full state before it came to the list")
 		s.cycle.whole = false
 		if !b.Synced {
 			s.stream()
@@ -56,7 +59,7 @@ func (s *session[T]) live() {
 
 // early is a batch before the full state that the session owes.
 func (s *session[T]) early(b Batch[T], first bool) error {
-	if len(b.Events) > 0 {
+	if !empty(b) {
 		return broken("changes before the full state of a watch without a position")
 	}
 	if first {
@@ -70,7 +73,7 @@ func (s *session[T]) early(b Batch[T], first bool) error {
 func (s *session[T]) unchanged(b Batch[T], first bool) error {
 	c := s.cycle
 	switch {
-	case len(b.Events) > 0, b.Cursor != "", c.cursor != "": // with positions there are bookmarks
+	case !empty(b), b.Cursor != "", c.cursor != "": // with positions there are bookmarks
 		return broken("a full state ends that did not begin")
 	case !c.whole:
 		if first {
@@ -83,6 +86,9 @@ func (s *session[T]) unchanged(b Batch[T], first bool) error {
 
 // stage is a part of a full state.
 func (s *session[T]) stage(b Batch[T]) error {
+	if err := s.into.keep(b.Faults); err != nil {
+		return err
+	}
 	for i := range b.Events {
 		var err error
 		switch e := &b.Events[i]; e.Op {
@@ -98,7 +104,7 @@ func (s *session[T]) stage(b Batch[T]) error {
 		}
 	}
 	if !b.Synced {
-		if len(b.Events) > 0 {
+		if len(b.Events)+len(b.Faults) > 0 {
 			s.guard.advance()
 		}
 		return nil
@@ -119,6 +125,8 @@ func (s *session[T]) settle(at Cursor, err error) error {
 		return err
 	}
 	s.owed, s.barren, s.at = false, false, at
+	s.fulls++
+	s.guard.due(s.cycle.due())
 	// Now, not at the next Reset: a source without positions may begin to read
 	// the next full state as soon as it has this goroutine back.
 	s.into = s.cycle.begin()
@@ -128,6 +136,7 @@ func (s *session[T]) settle(at Cursor, err error) error {
 
 // change is a batch outside a full state.
 func (s *session[T]) change(b Batch[T], first bool) error {
+	c := s.cycle
 	for i := range b.Events {
 		if op := b.Events[i].Op; op != OpPut && op != OpDelete {
 			return broken("an event is neither put nor delete")
@@ -146,7 +155,16 @@ func (s *session[T]) change(b Batch[T], first bool) error {
 	if !fresh {
 		return nil
 	}
-	return s.apply(b)
+	if err := c.strict(b.Faults); err != nil {
+		return err
+	}
+	if err := s.reach(b.Cursor, later); err != nil {
+		return err
+	}
+	if err := s.apply(b); err != nil {
+		return err
+	}
+	return s.reach(b.Cursor, same)
 }
 
 // place compares a batch with where the watch stands. It is not fresh when there
@@ -157,9 +175,9 @@ func (s *session[T]) place(b Batch[T]) (fresh bool, err error) {
 	switch {
 	case r == foreign:
 		return false, fmt.Errorf("the watch went from %q to another epoch, at %q: %w", s.at, b.Cursor, ErrExpired)
-	case r == earlier && len(b.Events) == 0:
+	case r == earlier && empty(b):
 		return false, fmt.Errorf("the source is at %q, which lies before %q: %w", b.Cursor, s.at, ErrFutureCursor)
-	case r == same && len(b.Events) == 0:
+	case r == same && empty(b):
 		return false, nil
 	case r == same, r == earlier:
 		c.track.update(func(st *Status) { st.Replays++ })
@@ -173,8 +191,11 @@ func (s *session[T]) place(b Batch[T]) (fresh bool, err error) {
 	if b.Cursor != "" {
 		s.at, s.barren = b.Cursor, false
 	}
-	return b.Cursor != "" || len(b.Events) > 0, nil
+	return b.Cursor != "" || !empty(b), nil
 }
+
+// empty: the batch tells of no object.
+func empty[T any](b Batch[T]) bool { return len(b.Events)+len(b.Faults) == 0 }
 
 // skips says that something lies between where the watch stands and prev. Without
 // an order, any other cursor than the watch's own proves it.
@@ -192,8 +213,13 @@ func (s *session[T]) skips(prev Cursor) bool {
 // apply gives a live batch to the sink.
 func (s *session[T]) apply(b Batch[T]) error {
 	c := s.cycle
-	if len(b.Events) > 0 {
+	if !empty(b) {
 		c.whole = false
+	}
+	var began time.Time
+	timed := c.opts.Trace != nil && c.opts.Trace.Batch != nil
+	if timed {
+		began = time.Now()
 	}
 	was := c.inside
 	c.inside = "sink Apply"
@@ -202,6 +228,12 @@ func (s *session[T]) apply(b Batch[T]) error {
 	c.inside = was
 	if err != nil {
 		return fmt.Errorf("sink Apply: %w", err)
+	}
+	if timed {
+		c.track.to(func(tr *Trace) { tr.Batch(len(b.Events), time.Since(began)) })
+	}
+	if c.unread || len(b.Faults) > 0 {
+		c.unread = reread(c.track, b)
 	}
 	if b.Cursor == "" {
 		c.behind = true
@@ -226,6 +258,11 @@ func (s *session[T]) catchUp(b Batch[T], fresh, first bool) error {
 			} else {
 				delete(s.held.items, e.Key)
 			}
+			delete(s.held.faults, b.Events[i].Key)
+		}
+		for _, f := range b.Faults {
+			delete(s.held.items, f.Key)
+			s.held.faults[f.Key] = f
 		}
 	}
 	switch s.cycle.relate(s.at, s.held.to) {
@@ -233,9 +270,12 @@ func (s *session[T]) catchUp(b Batch[T], fresh, first bool) error {
 	default:
 		return nil
 	}
-	items := s.held.items
+	items, faults := s.held.items, s.held.faults
 	s.held = nil
 	if err := s.into.putAll(items); err != nil {
+		return err
+	}
+	if err := s.into.keep(slices.Collect(maps.Values(faults))); err != nil {
 		return err
 	}
 	return s.commit(s.at)

@@ -3,6 +3,7 @@ package reflector
 import (
 	"errors"
 	"log/slog"
+	"maps"
 	"math/bits"
 	"sync"
 	"sync/atomic"
@@ -14,7 +15,8 @@ import (
 // nothing is waited for under mu; the logger, which is somebody's code, is not
 // either.
 type tracker struct {
-	log *slog.Logger
+	log   *slog.Logger
+	trace *Trace
 
 	// A batch looks at the clock only when these are set, which the guard does
 	// once a second.
@@ -25,10 +27,11 @@ type tracker struct {
 	text   string // of the last failure
 	same   uint   // how often it came in a row
 	told   bool   // the log says that all is not well
+	wanted int    // deletes that were confirmed
 }
 
-func newTracker(name string, log *slog.Logger) *tracker {
-	t := &tracker{log: log.With("reflector", name)}
+func newTracker(name string, log *slog.Logger, trace *Trace) *tracker {
+	t := &tracker{log: log.With("reflector", name), trace: trace}
 	t.status = Status{Name: name, Since: time.Now()}
 	t.wantAlive.Store(true)
 	t.wantEvent.Store(true)
@@ -38,7 +41,9 @@ func newTracker(name string, log *slog.Logger) *tracker {
 func (t *tracker) get() Status {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.status
+	st := t.status
+	st.Unreadable = maps.Clone(st.Unreadable)
+	return st
 }
 
 func (t *tracker) update(f func(*Status)) {
@@ -49,16 +54,31 @@ func (t *tracker) update(f func(*Status)) {
 
 func (t *tracker) enter(s State) {
 	t.mu.Lock()
-	t.enterLocked(s, time.Now())
+	from := t.enterLocked(s, time.Now())
 	t.mu.Unlock()
-	t.log.Debug("state", "state", s)
+	t.changed(from, s)
 }
 
-func (t *tracker) enterLocked(s State, since time.Time) {
+// enterLocked gives the state before; changed is to be called with it, unlocked.
+func (t *tracker) enterLocked(s State, since time.Time) (from State) {
+	from = t.status.State
 	t.status.Next = time.Time{}
-	if t.status.State != s {
+	if from != s {
 		t.status.State, t.status.Since = s, since
 	}
+	return from
+}
+
+func (t *tracker) changed(from, to State) {
+	if from == to {
+		return
+	}
+	t.log.Debug("state", "from", from, "to", to)
+	t.to(func(tr *Trace) {
+		if tr.State != nil {
+			tr.State(from, to)
+		}
+	})
 }
 
 // alive is called for every batch, before anything is done with it.
@@ -101,6 +121,7 @@ func (t *tracker) committed(c Cursor, reset bool) {
 	first := !t.status.Synced
 	t.status.Synced = true
 	t.status.Cursor = c
+	t.status.WouldDelete, t.wanted = 0, 0
 	if reset {
 		t.status.Resets++
 	}
@@ -136,11 +157,12 @@ func (t *tracker) fallback(why error) {
 // well: a session is open and nothing is owed to it.
 func (t *tracker) well() {
 	t.mu.Lock()
-	t.enterLocked(Watching, time.Now())
+	from := t.enterLocked(Watching, time.Now())
 	t.status.Err = nil
 	told := t.told
 	t.told = false
 	t.mu.Unlock()
+	t.changed(from, Watching)
 	if told {
 		t.log.Info("recovered")
 	}
@@ -166,8 +188,12 @@ func (t *tracker) failed() int {
 func (t *tracker) backOff(err error, delay time.Duration) {
 	now := time.Now()
 	said := text(err) // the error's code: under no lock
+	state := BackingOff
+	if _, suspect := errors.AsType[*implausibleError](err); suspect {
+		state = Held
+	}
 	t.mu.Lock()
-	t.enterLocked(BackingOff, now)
+	from := t.enterLocked(state, now)
 	t.status.Next = now.Add(delay)
 	log := false
 	if err != nil {
@@ -181,6 +207,12 @@ func (t *tracker) backOff(err error, delay time.Duration) {
 	}
 	failures := t.status.Failures
 	t.mu.Unlock()
+	t.changed(from, state)
+	t.to(func(tr *Trace) {
+		if tr.Failed != nil && err != nil {
+			tr.Failed(err, failures)
+		}
+	})
 	if !log {
 		return
 	}
@@ -193,17 +225,19 @@ func (t *tracker) backOff(err error, delay time.Duration) {
 
 func (t *tracker) stuck(since time.Time, call string) {
 	t.mu.Lock()
-	t.enterLocked(Stuck, since)
+	from := t.enterLocked(Stuck, since)
 	t.mu.Unlock()
+	t.changed(from, Stuck)
 	t.log.Warn("the source does not return", "call", call, "since", since)
 }
 
 func (t *tracker) stopped(err error) {
 	t.mu.Lock()
-	t.enterLocked(Stopped, time.Now())
+	from := t.enterLocked(Stopped, time.Now())
 	if err != nil {
 		t.status.Err = err
 	}
 	t.mu.Unlock()
+	t.changed(from, Stopped)
 	t.log.Info("stopped")
 }

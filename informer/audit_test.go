@@ -1,0 +1,229 @@
+package informer_test
+
+import (
+	"errors"
+	"runtime"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/homeostat/homeostat/fake"
+	"github.com/homeostat/homeostat/indexer"
+	"github.com/homeostat/homeostat/informer"
+	"github.com/homeostat/homeostat/object"
+	"github.com/homeostat/homeostat/reflector"
+)
+
+// While an audit waits for the watch, live batches go on; what was staged stays as
+// it was staged, also of objects that were let go since the cache had them.
+func TestAudit_ApplyBetweenStageAndCommit(t *testing.T) {
+	h := byHand(t)
+	h.list(object.Initial, "a I 1 x", "b I 1 x", "c I 1 x", "d I 1 x")
+	h.told = nil
+	r := h.sink.Begin(object.Audit)
+	stage(t, r, "a I 1 x", "b I 1 x", "c I 1 x", "e I 2 x")
+	if d := r.Diff(); d != (reflector.Diff{Puts: 1, Deletes: 1, Of: 4}) {
+		t.Errorf("before: %+v", d)
+	}
+	// What the list shows comes in; a is touched though the list says nothing of it.
+	h.apply(put("e I 2 x"), del("d - - -"), put("a I 0 lost"), del("b - - -"))
+	h.told = nil
+	if d := r.Diff(); d != (reflector.Diff{Puts: 2, Of: 3}) {
+		t.Errorf("after: %+v", d)
+	}
+	if err := r.Commit("c"); err != nil {
+		t.Fatal(err)
+	}
+	h.see([]string{"updated a: lost>x @1 audit", "added b: x @1 audit"},
+		"a I 1 x", "b I 1 x", "c I 1 x", "e I 2 x")
+	// Nothing is kept for a relist that has ended.
+	h.apply(put("c I 5 y"))
+	h.see([]string{"updated c: x>y @5 watched"}, "a I 1 x", "b I 1 x", "c I 5 y", "e I 2 x")
+}
+
+// An audit that is given up leaves no trace.
+func TestAudit_Aborted(t *testing.T) {
+	h := byHand(t)
+	h.list(object.Initial, "a I 1 x", "b I 1 x")
+	r := h.sink.Begin(object.Audit)
+	stage(t, r, "a I 1 x")
+	r.Abort()
+	h.told = nil
+	h.apply(put("a I 2 y"))
+	h.see([]string{"updated a: x>y @2 watched"}, "a I 2 y", "b I 1 x")
+}
+
+// What the cache refuses, and has refused before, is no correction.
+func TestAudit_OfRefusedObjects(t *testing.T) {
+	h := byHand(t, indexer.Unique("value", func(s string) (string, bool) { return s, true }))
+	h.list(object.Initial, "a I 1 x", "b I 1 x")
+	r := h.sink.Begin(object.Audit)
+	stage(t, r, "a I 1 x", "b I 1 x")
+	if d := r.Diff(); d != (reflector.Diff{Of: 1}) {
+		t.Errorf("%+v", d)
+	}
+	r.Abort()
+	r = h.sink.Begin(object.Audit)
+	stage(t, r, "a I 1 x", "b I 2 x")
+	if d := r.Diff(); d != (reflector.Diff{Puts: 1, Of: 1}) {
+		t.Errorf("%+v", d)
+	}
+	r.Abort()
+}
+
+// R12: a delete is lost for good; an audit finds it, and says so.
+func TestR12_AuditOverAFake(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := fake.New(fake.Plan{}, object.Item[string]{Key: "a", Object: "x"}, object.Item[string]{Key: "c", Object: "x"})
+		inf := informer.New(b, &informer.Options{Audit: time.Hour})
+		var mu sync.Mutex
+		var all []informer.Change[string]
+		inf.AddHandler(func(c informer.Change[string]) {
+			mu.Lock()
+			defer mu.Unlock()
+			all = append(all, c)
+		}, &informer.HandlerOptions{Inline: true})
+		since := func() (told []informer.Change[string]) {
+			mu.Lock()
+			defer mu.Unlock()
+			told, all = all, nil
+			return told
+		}
+		go inf.Run(t.Context())
+		time.Sleep(time.Minute)
+		b.SetPlan(fake.Plan{Faults: []fake.Fault{{On: fake.Watch, Do: fake.Drop, Unseen: true}}})
+		if _, err := b.Delete(t.Context(), "c", object.Any); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		b.SetPlan(fake.Plan{})
+		if _, ok := inf.Cache().Get("c"); !ok {
+			t.Fatal("nothing was lost")
+		}
+		since()
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		told := since()
+		if len(told) != 1 || told[0].Key != "c" || told[0].Type != informer.Deleted || told[0].Cause != object.Audit || !told[0].Inferred {
+			t.Errorf("told %+v", told)
+		}
+		if st := inf.Status().Source; st.Audits != 1 || st.Corrections != 1 {
+			t.Errorf("%d audits, %d corrections", st.Audits, st.Corrections)
+		}
+		time.Sleep(5 * time.Hour)
+		synctest.Wait()
+		told = since()
+		if st := inf.Status().Source; len(told) > 0 || st.Audits < 5 || st.Corrections != 1 {
+			t.Errorf("without drift: told %v, %d audits, %d corrections", told, st.Audits, st.Corrections)
+		}
+	})
+}
+
+var errRotten = errors.New("rotten")
+
+// What the source cannot read keeps its last good state, is named, and is what a
+// wait for it ends with.
+func TestUnreadable(t *testing.T) {
+	h := byHand(t)
+	h.list(object.Initial, "a I 1 x", "b I 1 x")
+	h.told = nil
+	apply := func(b reflector.Batch[string]) {
+		t.Helper()
+		if err := h.sink.Apply(b, object.Watched); err != nil {
+			t.Fatal(err)
+		}
+	}
+	waited := make(chan error)
+	go func() { waited <- h.inf.WaitFor(t.Context(), "a", "2") }()
+	for h.inf.Status().Waiting == 0 {
+		runtime.Gosched()
+	}
+	apply(reflector.Batch[string]{Faults: []reflector.Fault{{Key: "a", Version: "2", Err: errRotten}, {}}, Cursor: "d"})
+	err := <-waited
+	refused, ok := errors.AsType[*informer.RefusedError](err)
+	if !ok || refused.Key != "a" || refused.Version != "2" || !errors.Is(err, errRotten) || !errors.Is(err, reflector.ErrUnreadable) {
+		t.Errorf("WaitFor: %v", err)
+	}
+	h.see(nil, "a I 1 x", "b I 1 x")
+	if r := h.inf.Status().Refused; len(r) != 1 || r["a"] == nil {
+		t.Errorf("refused: %v", r)
+	}
+
+	r := h.sink.Begin(object.Relist)
+	stage(t, r, "b I 1 x")
+	r.Keep([]reflector.Fault{{Key: "a", Version: "2", Err: errRotten}, {Key: "new", Version: "3", Err: errRotten}})
+	if d := r.Diff(); d != (reflector.Diff{Of: 2}) {
+		t.Errorf("%+v", d)
+	}
+	if err := r.Commit("e"); err != nil {
+		t.Fatal(err)
+	}
+	h.see(nil, "a I 1 x", "b I 1 x")
+	if n := len(h.inf.Status().Refused); n != 2 {
+		t.Errorf("%d are refused", n)
+	}
+
+	// It can be read again: in the old state, in a new one, or not at all any more.
+	h.list(object.Relist, "a I 1 x", "b I 1 x", "new I 4 y")
+	h.see([]string{"added new: y @4 relist"}, "a I 1 x", "b I 1 x", "new I 4 y")
+	if n := len(h.inf.Status().Refused); n != 0 {
+		t.Errorf("%d are refused", n)
+	}
+	apply(reflector.Batch[string]{Faults: []reflector.Fault{{Key: "a", Version: "5", Err: errRotten}, {Key: "b", Version: "5", Err: errRotten}}, Cursor: "f"})
+	h.apply(put("a I 6 z"), del("b - - -"))
+	h.see([]string{"updated a: x>z @6 watched", "deleted b: x!x @1 watched"}, "a I 6 z", "new I 4 y")
+	if n := len(h.inf.Status().Refused); n != 0 {
+		t.Errorf("%d are refused", n)
+	}
+}
+
+// A fault that is told better within the same full state is none.
+func TestUnreadable_ToldBetter(t *testing.T) {
+	h := byHand(t)
+	h.list(object.Initial, "a I 1 x", "b I 1 x", "c I 1 x")
+	h.told = nil
+	r := h.sink.Begin(object.Relist)
+	r.Keep([]reflector.Fault{{Key: "a", Err: errRotten}, {Key: "b", Err: errRotten}, {Key: "c", Err: errRotten}})
+	stage(t, r, "a I 1 x")
+	r.Unstage("b")
+	if err := r.Commit("d"); err != nil {
+		t.Fatal(err)
+	}
+	h.see([]string{"deleted b: x!x @1 relist inferred"}, "a I 1 x", "c I 1 x")
+	if r := h.inf.Status().Refused; len(r) != 1 || r["c"] == nil {
+		t.Errorf("refused: %v", r)
+	}
+}
+
+// R28, by an informer.
+func TestR28_ConfirmDeletes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := fake.New(fake.Plan{}, object.Item[string]{Key: "a", Object: "x"}, object.Item[string]{Key: "b", Object: "x"})
+		inf := informer.New(b, &informer.Options{MaxDelete: 1})
+		go inf.Run(t.Context())
+		time.Sleep(time.Minute)
+		if inf.ConfirmDeletes() {
+			t.Error("confirmed, and nothing is held")
+		}
+		b.SetPlan(fake.Plan{Faults: []fake.Fault{{On: fake.Watch, Do: fake.Fail}}}) // nobody is told
+		b.Cut()
+		b.Delete(t.Context(), "a", object.Any)
+		b.Delete(t.Context(), "b", object.Any)
+		b.Compact()
+		b.SetPlan(fake.Plan{})
+		time.Sleep(5 * time.Minute)
+		st := inf.Status()
+		if st.Objects != 2 || st.Source.State != reflector.Held || st.Source.WouldDelete != 2 {
+			t.Fatalf("%d objects, %v, would delete %d", st.Objects, st.Source.State, st.Source.WouldDelete)
+		}
+		if !inf.ConfirmDeletes() {
+			t.Error("nothing to confirm")
+		}
+		synctest.Wait()
+		if n := inf.Status().Objects; n != 0 {
+			t.Errorf("%d objects", n)
+		}
+	})
+}
