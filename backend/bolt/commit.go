@@ -118,6 +118,12 @@ func (f *file) commit(group []*write) {
 			}
 		}
 	}()
+	if _, _, err := f.head(); err != nil && !errors.Is(err, ErrClosed) { // Close waits for us
+		for _, w := range group {
+			w.err = err
+		}
+		return
+	}
 	var rev int64
 	err := f.update(func(st *state) error {
 		before := st.rev
