@@ -11,7 +11,7 @@ const (
 	Watched                  // a watch said so
 	Relist                   // a later list found it
 	Resync                   // nothing changed, look anyway
-	Audit                    // an audit found that the watch had lost it (nothing here does audits yet)
+	Audit                    // an audit found that the watch had lost it
 )
 
 var causeNames = [...]string{"unknown", "initial", "watched", "relist", "resync", "audit"}

@@ -73,7 +73,9 @@
 //     leaves them empty; consumers then compare objects.
 //  10. Errors say what to do, wherever they arrive. [ErrExpired] and
 //     [ErrFutureCursor] lead to a full state; so should a change that the source
-//     cannot decode. [ErrNotModified] stands for the list before, as long as the
+//     cannot decode and cannot name. An object that it can name and cannot decode is
+//     a [Fault] of its batch or page, never left out: it would be taken for deleted.
+//     [ErrNotModified] stands for the list before, as long as the
 //     sink still has exactly that. With retry.After the source is not asked before
 //     that time, with retry.Permanent as rarely as the backoff knows, and
 //     retry.Later is no failure. Any other error is tried again after a backoff,
@@ -84,7 +86,7 @@
 // # Rules for sinks
 //
 // One goroutine calls a [Sink]. The reflector tells it live batches by Apply, and
-// each full state by Begin, Stage and Unstage, and Commit, Unchanged or Abort. A
+// each full state by Begin, Stage, Unstage and Keep, and Commit, Unchanged or Abort. A
 // sink sees
 //
 //   - Begin before the source can have begun to read what will be staged: before
@@ -112,9 +114,25 @@
 // that was before it. States in between may be missed: a full state tells what is,
 // not what was.
 //
+// # What is believed
+//
+// Push is fast and pull is right. Where a source can't prove that its watch misses
+// nothing, or when [Options].Audit asks for it, a full state is listed from time to
+// time only to be compared. With cursors that compare and can be resumed, it is
+// compared at the moment at which the watch has come to where it was listed, so that
+// what differs was lost, and nothing that was merely on its way is reported; a watch that
+// is open and tells nothing for [Options].Open is not waited for any longer. What is
+// found is repaired, told with object.Audit as its cause, and counted in
+// Status.Corrections. An audit that fails costs nothing: the watch goes on.
+//
+// A full state that would delete implausibly much can be held ([Options].MaxDelete):
+// the sink keeps what it has, the state is [Held], and the full state is taken again
+// after a backoff until it is plausible, confirmed ([Reflector.ConfirmDeletes]) or
+// repeated often enough. Deletes that a watch tells one by one are not held.
+//
 // # Errors
 //
-// Nothing but ErrInvalidOptions ends Run. A failure of the source or the sink, and
+// Nothing but ErrInvalidOptions, and retry.Permanent if wished, ends Run. A failure of the source or the sink, and
 // a panic of either ([PanicError]), is shown in Status, logged, and tried again
 // after Options.Backoff. There is one backoff for the whole cycle of list and
 // watch. It counts a session that ended in an error, and one that lived for less
