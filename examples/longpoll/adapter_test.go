@@ -58,5 +58,7 @@ var harness = backendtest.Harness[Order]{
 
 func TestConformance(t *testing.T) {
 	report := backendtest.Test(t, harness)
-	require.Equal(t, []string{"DryRun", "Harness.Forget", "Head", "Initial", "KeysOnly", "Paged"}, report.Lacks)
+	require.Equal(t, []string{
+		"DryRun", "Harness.Forget", "Head", "Initial", "KeysOnly", "Paged", "Transactions",
+	}, report.Lacks)
 }

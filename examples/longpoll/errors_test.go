@@ -205,17 +205,32 @@ func TestCursors(t *testing.T) {
 	require.False(t, reached(page.Cursor, "other.1"))
 }
 
-// A change that can't be read leads to a list: asking again would not help.
-func TestUnreadableChange(t *testing.T) {
-	s := answering(t, says(200, `{"epoch":"e","changes":[{"seq":2,"key":"a","version":"e.2","object":[]}]}`))
-	var got []error
-	for _, err := range s.Watch(t.Context(), reflector.WatchOptions{After: "e.1"}) {
-		got = append(got, err)
+// What can't be read is there all the same, until it is deleted.
+func TestUnreadable(t *testing.T) {
+	s := answering(t, says(200, `{"epoch":"e","seq":2,"objects":[{"key":"a","version":"e.2","object":[]}]}`))
+	page, err := s.List(t.Context(), reflector.ListOptions{})
+	require.NoError(t, err)
+	require.Empty(t, page.Items)
+	require.Equal(t, "a", page.Faults[0].Key)
+	require.EqualValues(t, "e.2", page.Faults[0].Version)
+	require.Error(t, page.Faults[0].Err)
+
+	s = answering(t, says(200, `{"epoch":"e","changes":[
+		{"seq":2,"key":"a","version":"e.2","object":[]},
+		{"seq":3,"deleted":true,"key":"a","version":"e.3","object":[]}]}`))
+	var got []reflector.Batch[Order]
+	for b, err := range s.Watch(t.Context(), reflector.WatchOptions{After: "e.1"}) {
+		require.NoError(t, err)
+		if got = append(got, b); len(got) == 3 {
+			break
+		}
 	}
-	require.Len(t, got, 2)
-	require.NoError(t, got[0])
-	require.ErrorIs(t, got[1], reflector.ErrExpired)
-	require.ErrorContains(t, got[1], `"a"`)
+	require.Equal(t, reflector.Bookmark[Order]("e.1"), got[0])
+	require.Equal(t, "a", got[1].Faults[0].Key)
+	require.Empty(t, got[1].Events)
+	require.Equal(t, reflector.Cursor("e.2"), got[1].Cursor)
+	require.Equal(t, []reflector.Event[Order]{{Op: reflector.OpDelete, Item: got[2].Events[0].Item}}, got[2].Events)
+	require.Equal(t, "a", got[2].Events[0].Key)
 }
 
 // Every answer's body is closed.

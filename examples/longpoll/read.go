@@ -39,14 +39,21 @@ func (s *Store[T]) list(ctx context.Context, opts reflector.ListOptions) (page r
 	if err := at.notBefore(opts.NotBefore); err != nil {
 		return page, err
 	}
-	// An object that can't be read fails the list. Left out, it would be deleted.
-	items := make([]object.Item[T], len(all.Objects))
-	for i, rec := range all.Objects {
-		if items[i], err = s.item(rec); err != nil {
-			return page, fmt.Errorf("object %q: %w", rec.Key, err)
+	page.Cursor = at.cursor()
+	for _, rec := range all.Objects {
+		item, err := s.item(rec)
+		if err != nil {
+			// It is there, and nobody can say in what state. Left out, it would be deleted.
+			page.Faults = append(page.Faults, fault(rec, err))
+			continue
 		}
+		page.Items = append(page.Items, item)
 	}
-	return reflector.Page[T]{Items: items, Cursor: at.cursor()}, nil
+	return page, nil
+}
+
+func fault(rec record, err error) reflector.Fault {
+	return reflector.Fault{Key: rec.Key, Version: object.Version(rec.Version), Err: err}
 }
 
 // notBefore checks what a list was asked not to lie before.
@@ -100,11 +107,7 @@ func (s *Store[T]) watch(ctx context.Context, opts reflector.WatchOptions, tell 
 			return nil
 		}
 		for _, c := range got {
-			b, err := s.batch(at.epoch, c)
-			if err != nil {
-				return err
-			}
-			if !tell(b) {
+			if !tell(s.batch(at.epoch, c)) {
 				return nil
 			}
 			at.seq = c.Seq
@@ -145,19 +148,18 @@ func (s *Store[T]) changes(ctx context.Context, after position, wait time.Durati
 
 // batch is one change. Numbers have no gaps, so what came before it is known, and
 // the reflector finds out by Prev if the service skipped one.
-func (s *Store[T]) batch(epoch string, c change) (reflector.Batch[T], error) {
-	item, err := s.item(c.record)
-	if err != nil {
-		// The same question would get the same answer. A list may be better off.
-		return reflector.Batch[T]{}, fmt.Errorf("change %d of %q: %w: %w", c.Seq, c.Key, reflector.ErrExpired, err)
-	}
-	op := reflector.OpPut
-	if c.Deleted {
-		op = reflector.OpDelete
-	}
-	return reflector.Batch[T]{
-		Events: []reflector.Event[T]{{Op: op, Known: true, Item: item}},
+func (s *Store[T]) batch(epoch string, c change) reflector.Batch[T] {
+	b := reflector.Batch[T]{
 		Prev:   position{epoch, c.Seq - 1}.cursor(),
 		Cursor: position{epoch, c.Seq}.cursor(),
-	}, nil
+	}
+	switch item, err := s.item(c.record); {
+	case c.Deleted: // gone it is, also when nobody can read what it was
+		b.Events = []reflector.Event[T]{{Op: reflector.OpDelete, Known: err == nil, Item: item}}
+	case err != nil:
+		b.Faults = []reflector.Fault{fault(c.record, err)}
+	default:
+		b.Events = []reflector.Event[T]{{Op: reflector.OpPut, Known: true, Item: item}}
+	}
+	return b
 }

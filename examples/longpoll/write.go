@@ -11,6 +11,7 @@ import (
 	"github.com/homeostat/homeostat/backend"
 	"github.com/homeostat/homeostat/object"
 	"github.com/homeostat/homeostat/patch"
+	"github.com/homeostat/homeostat/retry"
 )
 
 // Get reads one object.
@@ -55,29 +56,14 @@ func (s *Store[T]) DryRun() (backend.Backend[T], error) {
 func (s *Store[T]) put(ctx context.Context, op string, item object.Item[T], header http.Header) (object.Item[T], error) {
 	body, err := s.codec.Encode(item.Object)
 	if err != nil {
-		return object.Item[T]{}, &backend.Error{Op: op, Key: item.Key, Want: item.Version, Err: err}
+		return object.Item[T]{}, &backend.Error{Op: op, Key: item.Key, Want: item.Version, Err: retry.Permanent(err)}
 	}
 	return s.one(ctx, op, item, request{method: http.MethodPut, header: header, body: body})
 }
 
 // one is a request about one object. Item says which, in which version.
 func (s *Store[T]) one(ctx context.Context, op string, item object.Item[T], q request) (object.Item[T], error) {
-	q.path, q.query = "/object", url.Values{"key": {item.Key}}
-	if item.ID != "" {
-		q.query.Set("id", item.ID)
-	}
-	var rec record
-	err := s.ask(ctx, q, &rec)
-	// Where the answer is about another object, or about none, who knows what was done.
-	if err == nil && (rec.Key != item.Key || rec.Version == "") {
-		err = q.lost(errors.New("the answer is not about this object"))
-	}
-	var stored object.Item[T]
-	if err == nil {
-		if stored, err = s.item(rec); err != nil {
-			err = q.lost(err)
-		}
-	}
+	stored, err := s.send(ctx, item, q)
 	if err == nil {
 		return stored, nil
 	}
@@ -86,6 +72,25 @@ func (s *Store[T]) one(ctx context.Context, op string, item object.Item[T], q re
 		e.Found = object.Version(no.Version)
 	}
 	return object.Item[T]{}, e
+}
+
+func (s *Store[T]) send(ctx context.Context, item object.Item[T], q request) (stored object.Item[T], err error) {
+	q.path, q.query = "/object", url.Values{"key": {item.Key}}
+	if item.ID != "" {
+		q.query.Set("id", item.ID)
+	}
+	var rec record
+	if err := s.ask(ctx, q, &rec); err != nil {
+		return stored, err
+	}
+	// An answer about another object, or about none, does not say what was done.
+	if rec.Key != item.Key || rec.Version == "" {
+		return stored, q.lost(errors.New("the answer is not about this object"))
+	}
+	if stored, err = s.item(rec); err != nil {
+		return stored, q.lost(err)
+	}
+	return stored, nil
 }
 
 // match is the header of a precondition. Quoted, any text can be in a header.

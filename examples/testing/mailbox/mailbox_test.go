@@ -145,7 +145,7 @@ func TestTwoWriters(t *testing.T) {
 		synctest.Wait()
 
 		once := true
-		w.boxes.As("controller").Intercept(fake.Patch, func(ctx context.Context, key string) error {
+		w.boxes.As("controller").Intercept(fake.Patch|fake.Update, func(ctx context.Context, key string) error {
 			if !once {
 				return nil
 			}
