@@ -2,6 +2,7 @@ package bolt
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"runtime/debug"
@@ -72,18 +73,21 @@ func (f *file) close() error {
 	}
 	f.mu.Unlock()
 	<-f.idle
-	f.closeErr = f.release()
+	f.closeErr = f.release(f.failed)
 	close(f.closed)
 	return f.closeErr
 }
 
 // release closes the file. After a panic in bbolt its locks may be held for ever;
 // then the file is closed without it.
-func (f *file) release() error {
-	if wedged(f.failed) {
-		return f.os.Close()
+func (f *file) release(failed error) error {
+	switch {
+	case wedged(failed) && f.os != nil:
+		return errors.Join(unlock(f.os), f.os.Close())
+	case f.db != nil:
+		return f.db.Close()
 	}
-	return f.db.Close()
+	return nil
 }
 
 // fail makes every later call answer ErrFailed.

@@ -53,16 +53,12 @@ func open(path string, opts Options) (*file, error) {
 		})
 		return err
 	})
-	if wedged(err) && f.os != nil {
-		f.os.Close()
+	if err == nil {
+		err = f.begin(path, opts.NewEpoch)
 	}
 	if err != nil {
+		f.release(err)
 		return nil, openError(err)
-	}
-	if err := f.begin(path, opts.NewEpoch); err != nil {
-		f.failed = err
-		f.release()
-		return nil, err
 	}
 	return f, nil
 }
