@@ -227,3 +227,36 @@ func TestR28_ConfirmDeletes(t *testing.T) {
 		}
 	})
 }
+
+// Keys and versions are compared, and nothing is published.
+func TestAudit_ByKeys(t *testing.T) {
+	h := byHand(t)
+	h.list(object.Initial, "a I 1 x", "b I 1 x", "c I 1 x", "d I 1 x")
+	h.told = nil
+	key := func(s string) object.Item[string] {
+		item := it(s)
+		item.Object = ""
+		return item
+	}
+	r := h.sink.Begin(object.Audit)
+	if err := r.StageKeys([]object.Item[string]{key("a I 1 -"), key("b I 2 -"), key("c J 1 -"), key("e I 1 -")}); err != nil {
+		t.Fatal(err)
+	}
+	if d := r.Diff(); d != (reflector.Diff{Puts: 3, Deletes: 1, Of: 4}) {
+		t.Errorf("%+v", d)
+	}
+	// The watch comes to it.
+	h.apply(put("b I 2 y"), put("c J 1 y"), put("e I 1 y"), del("d - - -"))
+	if d := r.Diff(); d != (reflector.Diff{Of: 4}) {
+		t.Errorf("%+v", d)
+	}
+	h.apply(put("a I 7 z"))
+	if d := r.Diff(); d != (reflector.Diff{Puts: 1, Of: 4}) {
+		t.Errorf("%+v", d)
+	}
+	h.told = nil
+	if err := r.Unchanged("c"); err != nil {
+		t.Fatal(err)
+	}
+	h.see(nil, "a I 7 z", "b I 2 y", "c J 1 y", "e I 1 y")
+}

@@ -60,6 +60,22 @@ func (r *relist[T]) Stage(items []object.Item[T]) error {
 	return nil
 }
 
+// StageKeys is reflector.Relist's.
+func (r *relist[T]) StageKeys(items []object.Item[T]) error {
+	r.open(len(items))
+	for n := range items {
+		item := &items[n]
+		r.Unstage(item.Key)
+		if cur, ok := r.inf.cache.Item(item.Key); ok && cur.ID == item.ID && cur.Version == item.Version {
+			r.named[item.Key] = unchanged
+			continue
+		}
+		r.named[item.Key] = len(r.changed)
+		r.changed = append(r.changed, reflector.Event[T]{Op: reflector.OpPut, Item: *item})
+	}
+	return nil
+}
+
 // remember keeps, of what is about to change in the cache, the states that were
 // staged and let go since the cache had them.
 func (r *relist[T]) remember(events []reflector.Event[T]) {
@@ -163,6 +179,7 @@ func (r *relist[T]) Commit(at reflector.Cursor) error {
 // Unchanged is reflector.Relist's: a full state like any other, for those who wait
 // for one.
 func (r *relist[T]) Unchanged(at reflector.Cursor) error {
+	r.close()
 	return r.inf.apply(nil, step{why: r.why, full: r.seq, at: at})
 }
 

@@ -21,6 +21,7 @@ func (idleRelist) Unstage(string)      {}
 func (idleRelist) Commit(cursor) error { return nil }
 func (idleRelist) Abort()              {}
 
+func (idleRelist) StageKeys([]item) error { return nil }
 func (idleRelist) Keep([]reflector.Fault) {}
 func (idleRelist) Diff() reflector.Diff   { return reflector.Diff{} }
 

@@ -14,6 +14,7 @@ import (
 type audit[T any] struct {
 	into *staged[T]
 	at   Cursor
+	keys bool // it has but keys and versions
 }
 
 // inspect takes an audit of a source that can be resumed: it lists, goes on with
@@ -42,6 +43,8 @@ func (c *cycle[T]) look(ctx context.Context) (*audit[T], error) {
 	c.auditing = true
 	c.track.enter(Listing)
 	l := listing[T]{cycle: c, into: c.begin()}
+	l.opts.KeysOnly = c.powers.KeysOnly && !c.objects
+	c.objects = false
 	// Of pages that show different states each would have to be compared at another
 	// time.
 	if c.powers.Paged && c.powers.SnapshotPages && c.opts.PageSize > 0 {
@@ -54,20 +57,61 @@ func (c *cycle[T]) look(ctx context.Context) (*audit[T], error) {
 	if err == nil && (l.torn || l.hold) {
 		err = errors.New("the pages of the list show different states")
 	}
+	if errors.Is(err, errNoVersion) {
+		c.objects = true
+		l.into.abort()
+		return c.look(ctx)
+	}
 	if err != nil {
 		l.into.abort()
 		return nil, err
 	}
+	a := &audit[T]{into: l.into, at: l.first, keys: l.opts.KeysOnly}
 	switch c.relate(l.first, c.cursor) {
 	case same:
-		return nil, l.into.commit(l.first)
+		defer a.into.abort() // if it was refused
+		equal, err := a.end()
+		if err == nil && !equal {
+			c.objects = true
+			a.into.abort()
+			return c.look(ctx)
+		}
+		return nil, err
 	case later:
-		return &audit[T]{into: l.into, at: l.first}, nil
+		return a, nil
 	case foreign:
 		c.full = true // nobody told us of a reset
 	}
 	l.into.abort()
 	return nil, fmt.Errorf("the list is at %q, the watch came to %q", l.first, c.cursor)
+}
+
+// errNoVersion: what has no version is compared by its object.
+var errNoVersion = errors.New("reflector: a key without a version")
+
+// keys takes a page of keys and versions.
+func (l *listing[T]) keys(page Page[T]) error {
+	for i := range page.Items {
+		if page.Items[i].Version == "" {
+			return errNoVersion
+		}
+	}
+	if err := l.into.keep(page.Faults); err != nil {
+		return err
+	}
+	return l.into.stageKeys(page.Items)
+}
+
+// end compares, now that the sink is where the list was. It is not equal when keys
+// and versions show that something was lost: to put it right takes the objects.
+func (a *audit[T]) end() (equal bool, err error) {
+	if !a.keys {
+		return true, a.into.commit(a.at)
+	}
+	if d := a.into.diff(); d.Puts+d.Deletes > 0 {
+		return false, nil
+	}
+	return true, a.into.unchanged(a.at)
 }
 
 // inconclusive: an audit came to nothing. The next one is due as if it had.
@@ -133,8 +177,14 @@ func (s *session[T]) compare() error {
 	s.audit = nil
 	s.guard.awaits.Store(false)
 	defer a.into.abort() // if it was refused
-	if err := a.into.commit(a.at); err != nil {
+	equal, err := a.end()
+	if err != nil {
 		return err
+	}
+	if !equal {
+		s.cycle.objects = true
+		s.stop(errAudit)
+		return nil
 	}
 	s.guard.due(s.cycle.due())
 	return nil

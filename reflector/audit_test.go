@@ -320,3 +320,66 @@ func TestAuditPages(t *testing.T) {
 		})
 	}
 }
+
+// Where the source can, keys and versions are compared first, and objects are read
+// only when these differ.
+func TestAuditByKeys(t *testing.T) {
+	keysOnly := resumable
+	keysOnly.KeysOnly = true
+	for _, c := range []struct {
+		name  string
+		state []string
+		place string
+		tell  []batch
+		wait  time.Duration
+		lists string // false, true: asked for KeysOnly
+		shown []string
+		fixed uint64
+	}{
+		{"no drift", []string{"a=1", "b=1", "c=1"}, "e/10", nil, 0, "[true]", nil, 0},
+		{"no drift, after the watch has come", []string{"a=1", "b=12"}, "e/12",
+			[]batch{live("e/11", "-c"), live("e/12", "b=12")}, 0, "[true]", []string{"apply -c @e/11", "apply b=12 @e/12"}, 0},
+		{"drift", []string{"a=1", "b=1"}, "e/10", nil, 0, "[true false]", []string{"audit a=1 b=1 @e/10"}, 1},
+		{"a version", []string{"a=1", "b=1", "c=9"}, "e/10", nil, 0, "[true false]", []string{"audit a=1 b=1 c=9 @e/10"}, 1},
+		{"drift, after the watch has come", []string{"a=1", "b=12"}, "e/12",
+			[]batch{live("e/12", "b=12")}, 0, "[true false]", []string{"apply b=12 @e/12", "audit a=1 b=12 @e/12"}, 1},
+		{"drift, and the watch does not come", []string{"a=1", "b=12"}, "e/12",
+			nil, time.Minute + 10*time.Second, "[true false]", []string{"audit a=1 b=12 @e/12"}, 2},
+		{"no versions", []string{"a", "b=1", "c=1"}, "e/10", nil, 0, "[true false]", []string{"audit a= b=1 c=1 @e/10"}, 1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				src := newAuditable(keysOnly)
+				src.list = func(_ context.Context, _ int, o reflector.ListOptions) (page, error) {
+					p := page{Items: items(src.state...), Cursor: cursor(src.place)}
+					for i := range p.Items {
+						if o.KeysOnly {
+							p.Items[i].Object = ""
+						}
+					}
+					return p, nil
+				}
+				src.watch = script(stay, func(ctx context.Context, o reflector.WatchOptions, yield yield) {
+					play(ctx, o, yield, c.tell...)
+				}, stay)
+				s := newSink(t)
+				r := start(t, src, s, &reflector.Options{Audit: hourly, Session: -1})
+				after(0)
+				want(t, "the first", src.lists[0].KeysOnly, false)
+				src.state, src.place = c.state, c.place
+				src.toAudit(t)
+				after(c.wait)
+				var keys []bool
+				for _, o := range src.lists[1:] {
+					keys = append(keys, o.KeysOnly)
+				}
+				want(t, "lists by keys", fmt.Sprint(keys), c.lists)
+				wantAll(t, "shown", s.shown()[1:], c.shown...)
+				want(t, "audits", r.Status().Audits, 1)
+				want(t, "corrections", r.Status().Corrections, c.fixed)
+				want(t, "failures", r.Status().Failures, 0)
+				want(t, "same", s.same, b2i(c.lists == "[true]"))
+			})
+		})
+	}
+}

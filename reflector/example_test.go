@@ -57,8 +57,9 @@ func (n *next) Keep(faults []reflector.Fault) {
 	}
 }
 
-// Diff: this sink is never audited, and holds nothing.
-func (n *next) Diff() reflector.Diff { return reflector.Diff{Of: len(n.users.byName)} }
+// StageKeys and Diff: this sink is never audited, and holds nothing.
+func (n *next) StageKeys([]object.Item[string]) error { return nil }
+func (n *next) Diff() reflector.Diff                  { return reflector.Diff{Of: len(n.users.byName)} }
 
 func (n *next) Commit(reflector.Cursor) error {
 	n.users.byName = n.byName

@@ -264,6 +264,7 @@ type relist struct {
 	staged map[string]item
 	kept   map[string]bool
 	ended  bool
+	keys   bool
 }
 
 func (r *relist) Keep(faults []reflector.Fault) {
@@ -322,6 +323,19 @@ func (r *relist) Stage(items []item) error {
 	return nil
 }
 
+func (r *relist) StageKeys(items []item) error {
+	r.use()
+	r.keys = true
+	for _, it := range items {
+		if it.Object != "" {
+			r.sink.t.Errorf("a key with an object: %v", it)
+		}
+		it.Object = string(it.Version) // as those of items are
+		r.staged[it.Key] = it
+	}
+	return nil
+}
+
 func (r *relist) Unstage(key string) {
 	r.use()
 	delete(r.staged, key)
@@ -330,6 +344,9 @@ func (r *relist) Unstage(key string) {
 
 func (r *relist) Commit(at cursor) error {
 	r.end()
+	if r.keys {
+		r.sink.t.Error("keys were committed")
+	}
 	if r.sink.onCommit != nil {
 		if err := r.sink.onCommit(at); err != nil {
 			return err
@@ -361,7 +378,7 @@ func (r *relist) Commit(at cursor) error {
 
 func (r *relist) Unchanged(at cursor) error {
 	r.end()
-	if len(r.staged) > 0 {
+	if len(r.staged) > 0 && !r.keys {
 		r.sink.t.Error("Unchanged after Stage")
 	}
 	s := r.sink
@@ -372,7 +389,7 @@ func (r *relist) Unchanged(at cursor) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.commits == 0 || s.cursor != at {
+	if s.commits == 0 || s.cursor != at && !r.keys {
 		s.t.Errorf("Unchanged at %q after %d commits, the last at %q", at, s.commits, s.cursor)
 	}
 	s.same++

@@ -153,6 +153,9 @@ func (l *listing[T]) add(page Page[T]) error {
 	} else if err := l.compare(page.Cursor); err != nil {
 		return err
 	}
+	if l.opts.KeysOnly {
+		return l.keys(page)
+	}
 	if !l.hold {
 		if err := l.into.keep(page.Faults); err != nil {
 			return err

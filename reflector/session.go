@@ -159,7 +159,7 @@ func (s *session[T]) ended(ctx context.Context, opts WatchOptions) (e end) {
 	// A full state that follows a session which was well is an audit, unless the
 	// source has told full states all along.
 	well := s.verdict == nil && e.ours && !errors.Is(cause, errRelist)
-	c.audit = well && errors.Is(cause, errAudit)
+	c.audit = well && (errors.Is(cause, errAudit) || c.objects)
 	c.auditing = well && c.full && s.fulls <= 1
 	return e
 }

@@ -52,6 +52,11 @@ type Relist[T any] interface {
 	// Stage adds objects to the full state. Of two under one key the later
 	// counts. The slice is valid until Stage returns.
 	Stage(items []object.Item[T]) error
+	// StageKeys adds objects of which only key, version and ID are told: enough to see
+	// whether the sink has them in that very state. Of a relist with such objects
+	// nothing is committed; it ends with Unchanged when Diff finds no difference, and
+	// else with Abort.
+	StageKeys(items []object.Item[T]) error
 	// Unstage takes the object under key out again: the source said that it was
 	// deleted while it streamed. A key that was not staged is nothing special.
 	Unstage(key string)
@@ -65,8 +70,9 @@ type Relist[T any] interface {
 	Commit(at Cursor) error
 	// Unchanged ends the relist like Commit, of the state that the sink holds: the
 	// source was asked for a full state after Begin and said that it is still this
-	// one ([ErrNotModified]), as of the cursor at. Nothing was staged, and readers
-	// see nothing change; who waits for a full state has had it.
+	// one ([ErrNotModified]), or told keys and versions that are the sink's, as of
+	// the cursor at. Nothing is published, and readers see nothing change; who waits
+	// for a full state has had it.
 	Unchanged(at Cursor) error
 	// Abort forgets what was staged.
 	Abort()

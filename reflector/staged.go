@@ -127,6 +127,22 @@ func (s *staged[T]) stage(items []object.Item[T]) error {
 	return nil
 }
 
+// stageKeys stages what an audit compares by version.
+func (s *staged[T]) stageKeys(items []object.Item[T]) error {
+	if len(items) == 0 {
+		return nil
+	}
+	was := s.cycle.inside
+	s.cycle.inside = "sink StageKeys"
+	err := s.relist.StageKeys(items)
+	ask(err)
+	s.cycle.inside = was
+	if err != nil {
+		return fmt.Errorf("sink StageKeys: %w", err)
+	}
+	return nil
+}
+
 // commit publishes what was staged, if rule 6 lets it.
 func (s *staged[T]) commit(at Cursor) error {
 	if err := s.flush(); err != nil {
