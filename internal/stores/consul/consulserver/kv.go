@@ -116,7 +116,7 @@ func (s *Server) put(w http.ResponseWriter, r *http.Request, key string) {
 	cas, given, casErr := number(r, "cas")
 	flags, _, flagsErr := number(r, "flags")
 	if err := errors.Join(err, casErr, flagsErr); err != nil || key == "" {
-		refuse(w, errors.Join(err, errors.New("Missing key name")))
+		refuse(w, errors.Join(err, errors.New("missing key name")))
 		return
 	}
 	s.write(w, func(st *state) bool {
@@ -132,7 +132,7 @@ func (s *Server) delete(w http.ResponseWriter, r *http.Request, key string) {
 	cas, given, err := number(r, "cas")
 	recurse := r.URL.Query().Has("recurse")
 	if err != nil || key == "" && !recurse || given && (recurse || cas == 0) {
-		refuse(w, errors.Join(err, errors.New("Invalid delete")))
+		refuse(w, errors.Join(err, errors.New("invalid delete")))
 		return
 	}
 	s.write(w, func(st *state) bool {
