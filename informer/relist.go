@@ -51,7 +51,7 @@ func (r *relist[T]) Stage(items []object.Item[T]) error {
 			continue
 		}
 		if cur, ok := r.inf.cache.Item(item.Key); ok && same(cur, *item) {
-			r.named[item.Key] = unchanged
+			r.named[cur.Key] = unchanged // not item.Key: nothing of item is kept
 			continue
 		}
 		r.named[item.Key] = len(r.changed)
