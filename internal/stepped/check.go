@@ -29,8 +29,8 @@ func (c *client) cached() state {
 			want.ID = ""
 		}
 		if it != want {
-			c.w.fault("c%d: the cache has %s at version %q with ID %q, it was version %q with ID %q",
-				c.id, show(it), it.Version, it.ID, want.Version, want.ID)
+			c.w.fault("c%d: the cache has %s at version %q, its ID right: %t; it was version %q",
+				c.id, show(it), it.Version, it.ID == want.ID, want.Version)
 		}
 	}
 	if n != snap.Len() {
@@ -93,20 +93,6 @@ func (c *client) place(now state) {
 		}
 	}
 	w.fault("c%d: the cache shows %s at %s", c.id, now.show(), w.names(at...))
-}
-
-// names are the points that cursors stand for, with their states.
-func (w *world) names(at ...reflector.Cursor) string {
-	text := ""
-	for _, cur := range at {
-		for _, p := range w.model.named[cur] {
-			text += fmt.Sprintf("%s%s ", p, p.state.show())
-		}
-		if len(w.model.named[cur]) == 0 {
-			text += fmt.Sprintf("%q, which is no position ", cur)
-		}
-	}
-	return text
 }
 
 // heard follows one change that the handler was told.

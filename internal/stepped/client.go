@@ -53,8 +53,8 @@ type client struct {
 	liedOf [maxKeys]bool
 	// For what a clean source must never cause.
 	gaps, replays, resets bool
-	oldSince      time.Time                // since when all its lists were old ones
-	sent          []reflector.Batch[Thing] // the last batches of this watch
+	oldSince              time.Time                // since when all its lists were old ones
+	sent                  []reflector.Batch[Thing] // the last batches of this watch
 }
 
 // options are short, and without jitter: the same steps take the same time.

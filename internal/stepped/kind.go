@@ -69,8 +69,10 @@ func drawKind(r *rand.Rand) kind {
 		}
 	case "blind":
 		odds["prev"] = 0
-	case "poll", "hint":
+	case "poll":
 		odds["prev"], odds["progress"], odds["lazy"] = 0, 0, 2
+	case "hint":
+		odds["prev"], odds["progress"] = 0, 0
 	}
 	for _, f := range kindFlags {
 		// The pages that are held back come out of a map: whoever takes them one by

@@ -23,16 +23,19 @@ type world struct {
 
 	clients []*client
 	saves   []save
-	saved   int // the model's writes so far
 
 	restores int
 	faults   int
+	synced   int // looks at a client with a full state, of
+	looks    int
 	began    time.Time
 
 	mu     sync.Mutex
 	broken string // the first thing that was wrong
 
-	trace *strings.Builder // nil: none
+	done    []step
+	tracing bool
+	trace   strings.Builder
 }
 
 // save is a backup.
@@ -41,8 +44,8 @@ type save struct {
 	saved any
 }
 
-func newWorld(ctx context.Context, cfg Config, s script) *world {
-	w := &world{cfg: cfg, ctx: ctx, began: time.Now()}
+func newWorld(ctx context.Context, cfg Config, s script, trace bool) *world {
+	w := &world{cfg: cfg, ctx: ctx, began: time.Now(), tracing: trace}
 	for k := range cfg.Keys {
 		w.keys = append(w.keys, fmt.Sprintf("k%02d", k))
 	}
@@ -81,12 +84,6 @@ func (w *world) failed() bool {
 	return w.broken != ""
 }
 
-func (w *world) tracef(format string, args ...any) {
-	if w.trace != nil {
-		fmt.Fprintf(w.trace, format, args...)
-	}
-}
-
 // settle waits until everybody stands, and checks all that there is to see.
 func (w *world) settle() {
 	synctest.Wait()
@@ -94,6 +91,10 @@ func (w *world) settle() {
 		c.inspect(c.src.standing())
 		c.inspect(c.hnt.standing())
 		c.check()
+		w.looks++
+		if c.inf.Synced() {
+			w.synced++
+		}
 	}
 }
 
@@ -105,6 +106,10 @@ func (w *world) play(s step) bool {
 		return false
 	}
 	w.settle()
+	w.done = append(w.done, s)
+	if w.tracing {
+		fmt.Fprintf(&w.trace, "%3d. %s%s\n", len(w.done), s, w.describe())
+	}
 	return true
 }
 
@@ -197,14 +202,4 @@ func (w *world) contents() {
 	if err != nil {
 		w.fault("the store in the end: %v", err)
 	}
-}
-
-func (s state) show() string {
-	var b strings.Builder
-	for k, n := range s {
-		if n != 0 {
-			fmt.Fprintf(&b, "k%d=#%d ", k, n)
-		}
-	}
-	return "[" + strings.TrimSpace(b.String()) + "]"
 }

@@ -91,7 +91,7 @@ func (w *world) wrote(s step, got, cur item, n int) error {
 	switch s.op {
 	case "create":
 		if got.ID == "" || w.model.ids[got.ID] {
-			return fmt.Errorf("the ID %q is none, or was there before", got.ID)
+			return errors.New("the ID is none, or was there before")
 		}
 		w.model.ids[got.ID] = true
 		want.ID = got.ID
@@ -99,7 +99,7 @@ func (w *world) wrote(s step, got, cur item, n int) error {
 		want.Object = cur.Object
 	}
 	if got != want {
-		return fmt.Errorf("answers %s with ID %q, want %s with ID %q", show(got), got.ID, show(want), want.ID)
+		return fmt.Errorf("answers %s, want %s, its ID right: %t", show(got), show(want), got.ID == want.ID)
 	}
 	return nil
 }
