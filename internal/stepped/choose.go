@@ -87,8 +87,11 @@ func (c chooser) pause() step {
 }
 
 func (c chooser) other() step {
-	if c.r.IntN(2) == 0 {
+	switch c.r.IntN(4) {
+	case 0:
 		return step{op: "save", client: -1, key: -1}
+	case 1:
+		return c.client("wait", c.one("", "", "unknown"))
 	}
 	return c.client(c.one("relist", "rejoin", "restart"), "")
 }

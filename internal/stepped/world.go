@@ -24,6 +24,8 @@ type world struct {
 	clients []*client
 	saves   []save
 
+	written  written // the last write
+	waits    int
 	restores int
 	faults   int
 	synced   int // looks at a client with a full state, of
@@ -132,6 +134,9 @@ func (w *world) calm() {
 		w.settle()
 	}
 	for _, c := range w.clients {
+		if len(c.waits) > 0 {
+			w.fault("c%d: WaitFor of k%d, written at %s, never ends", c.id, c.waits[0].key, c.waits[0].of)
+		}
 		if !c.equal() {
 			w.fault("c%d does not come to rest: %s; cache %s, store %s", c.id, c.doing(), c.cached().show(), w.model.now().state.show())
 		}
@@ -164,7 +169,7 @@ func (w *world) drain() {
 // quiet: everybody has what the store has.
 func (w *world) quiet() bool {
 	for _, c := range w.clients {
-		if !c.equal() {
+		if !c.equal() || len(c.waits) > 0 {
 			return false
 		}
 	}
@@ -197,7 +202,7 @@ func (w *world) finish() {
 func (w *world) contents() {
 	page, err := w.store.List(w.ctx, reflector.ListOptions{})
 	if err == nil {
-		err = w.model.page(page, w.model.now(), w.keys, "", 0)
+		err = w.model.page(page, w.model.now(), w.keys, "", reflector.ListOptions{})
 	}
 	if err != nil {
 		w.fault("the store in the end: %v", err)

@@ -82,6 +82,7 @@ func (w *world) write(s step) bool {
 	if err := w.model.wrote(s.key, stored, got.Version, at); err != nil {
 		w.fault("%s: %v", s, err)
 	}
+	w.written = written{key: s.key, version: got.Version, of: w.model.now(), life: w.model.life}
 	return true
 }
 
