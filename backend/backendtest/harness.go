@@ -2,16 +2,20 @@ package backendtest
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"reflect"
 	"time"
 
 	"github.com/homeostat/homeostat/reflector"
 )
 
 // Harness is how the kit gets at a kind of store. Only New and Object are needed.
+// A kind of store that can't be written to at all has nearly every check skipped.
 type Harness[T any] struct {
 	// New gives a store that is empty as far as its adapter shows it, for one
 	// check alone. A real server may be one for all checks, as long as each gets
-	// a prefix, a table or a bucket of its own.
+	// a prefix, a table or a bucket of its own. ctx is that of New alone.
 	New func(ctx context.Context) (*Fixture[T], error)
 	// Object makes the n-th object: another n, another object, by Equal. It must
 	// not depend on the key.
@@ -38,6 +42,10 @@ type Harness[T any] struct {
 // Fixture is one store and its adapter, made for one check. What the harness
 // cannot do is left nil; what it finds out only when it is asked is answered by
 // errors.ErrUnsupported. Either way the checks that need it are skipped, and say so.
+//
+// The kit calls Write from several goroutines at once, and the others from one.
+// Each gets a context that ends after a minute, or six times Harness.Wait if
+// that is longer.
 type Fixture[T any] struct {
 	// Source is the adapter under test. When it is a backend.Backend, its write
 	// side is tested too.
@@ -72,4 +80,37 @@ type Change[T any] struct {
 	Object T
 	// Delete takes the object away instead; that there is none is no error.
 	Delete bool
+}
+
+// ErrHarness: the harness lacks what it must have, or did not do what it says.
+var ErrHarness = errors.New("backendtest: faulty harness")
+
+// withDefaults fills in what was left out; the error says what can't be.
+func (h Harness[T]) withDefaults() (Harness[T], error) {
+	var err error
+	if h.New == nil {
+		err = errors.Join(err, fmt.Errorf("%w: it has no New", ErrHarness))
+	}
+	if h.Object == nil {
+		err = errors.Join(err, fmt.Errorf("%w: it has no Object", ErrHarness))
+	}
+	if h.Key == nil {
+		h.Key = func(n int) string { return fmt.Sprintf("key-%04d", n) }
+	}
+	if h.Equal == nil {
+		h.Equal = func(a, b T) bool { return reflect.DeepEqual(a, b) }
+	}
+	if h.Wait <= 0 {
+		h.Wait = 10 * time.Second
+	}
+	if h.Quiet <= 0 {
+		h.Quiet = 100 * time.Millisecond
+	}
+	if h.Progress <= 0 {
+		h.Progress = time.Second
+	}
+	if h.Many <= 0 {
+		h.Many = 600
+	}
+	return h, err
 }

@@ -118,9 +118,12 @@ func (f *file) commit(group []*write) {
 			}
 		}
 	}()
-	if _, _, err := f.head(); err != nil && !errors.Is(err, ErrClosed) { // Close waits for us
+	f.mu.Lock()
+	failed := f.failed
+	f.mu.Unlock()
+	if failed != nil { // since these came
 		for _, w := range group {
-			w.err = err
+			w.err = failed
 		}
 		return
 	}

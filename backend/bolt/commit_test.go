@@ -375,7 +375,7 @@ func TestAPatchIsNotOvertakenForEver(t *testing.T) {
 	others.Wait()
 }
 
-// TestManyPatchesOfOneKey: F03.
+// TestF03_ManyPatchesOfOneKey: none is refused, whoever else writes.
 func TestF03_ManyPatchesOfOneKey(t *testing.T) {
 	ctx := t.Context()
 	s, _ := seeded(t)

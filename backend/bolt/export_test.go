@@ -1,5 +1,11 @@
 package bolt
 
+import (
+	"errors"
+
+	"go.etcd.io/bbolt"
+)
+
 // NoSync leaves out the waiting for the disk, for tests in which nobody pulls the
 // plug.
 func NoSync[T any](s *Store[T]) { s.file.db.NoSync = true }
@@ -25,4 +31,15 @@ func Queued[T any](s *Store[T]) int {
 func Commits[T any](s *Store[T]) (n int) {
 	s.file.view(func(st *state) error { n = st.root.Tx().ID(); return nil })
 	return n
+}
+
+// Check has bbolt look at every page of the file.
+func Check[T any](s *Store[T]) error {
+	var err error
+	return s.file.db.View(func(tx *bbolt.Tx) error {
+		for e := range tx.Check() {
+			err = errors.Join(err, e)
+		}
+		return err
+	})
 }

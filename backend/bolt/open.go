@@ -45,6 +45,7 @@ func open(path string, opts Options) (*file, error) {
 		f.db, err = bbolt.Open(path, 0o600, &bbolt.Options{
 			Timeout:      opts.Timeout,
 			FreelistType: bbolt.FreelistMapType, // the default gets slow as the file gets holes
+			NoStatistics: true,
 			OpenFile: func(name string, flag int, mode os.FileMode) (file *os.File, err error) {
 				file, err = os.OpenFile(name, flag, mode)
 				f.os = file

@@ -85,6 +85,7 @@ func TestFilesThatAreNone(t *testing.T) {
 	}
 	whole := func(path string) {
 		s := must(bolt.Open[pod](path, nil, nil))
+		bolt.NoSync(s)
 		for i := range 300 {
 			must(s.Create(t.Context(), strconv.Itoa(i), pod{N: i}))
 		}
@@ -157,6 +158,49 @@ func TestFilesThatAreNone(t *testing.T) {
 				require.ErrorContains(t, err, path)
 			}
 		})
+	}
+}
+
+// TestRecordsThatAreNone: bytes that we did not write are an error that names the
+// object or the revision, wherever they are come upon.
+func TestRecordsThatAreNone(t *testing.T) {
+	ctx := t.Context()
+	path := filepath.Join(t.TempDir(), "pods.db")
+	s := opened(t, path, nil)
+	start := cursorOf(t, s)
+	must(s.Create(ctx, "a", pod{N: 1}))
+	must(s.Create(ctx, "b", pod{N: 2}))
+	page := must(s.List(ctx, reflector.ListOptions{Limit: 1}))
+	must(s.Create(ctx, "c", pod{N: 3}))
+	require.NoError(t, s.Close())
+	long := []byte{0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01}
+	for _, bad := range [][]byte{{}, {1}, []byte("no such thing"), append(make([]byte, 8), long...), long, make([]byte, 40)} {
+		db := must(bbolt.Open(path, 0o600, nil))
+		must(0, db.Update(func(tx *bbolt.Tx) error {
+			root := tx.Bucket([]byte("homeostat"))
+			return errors.Join(root.Bucket([]byte("objects")).Put([]byte("b"), append([]byte{0xff}, bad...)),
+				root.Bucket([]byte("history")).Put([]byte{0, 0, 0, 0, 0, 0, 0, 3}, bad))
+		}))
+		must(0, db.Close())
+		s := opened(t, path, nil)
+		_, get := s.Get(ctx, "b")
+		_, list := s.List(ctx, reflector.ListOptions{})
+		_, update := s.Update(ctx, item{Key: "b", Version: object.Any})
+		_, deleted := s.Delete(ctx, "b", object.Any)
+		for _, err := range []error{get, list, update, deleted} {
+			require.ErrorIs(t, err, bolt.ErrCorrupt)
+			require.ErrorContains(t, err, `"b"`)
+		}
+		_, next := s.List(ctx, reflector.ListOptions{Page: page.Next})
+		var watch error
+		for _, watch = range s.Watch(ctx, reflector.WatchOptions{After: start}) {
+		}
+		for _, err := range []error{next, watch} {
+			require.ErrorIs(t, err, bolt.ErrCorrupt, "%q", bad)
+			require.ErrorContains(t, err, "revision 3")
+		}
+		require.Equal(t, 1, must(s.Get(ctx, "a")).Object.N, "the rest is there")
+		require.NoError(t, s.Close())
 	}
 }
 

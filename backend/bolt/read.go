@@ -135,7 +135,7 @@ func (f *file) place(t reflector.PageToken) (rev int64, last string, err error) 
 	case err != nil:
 		return 0, "", err
 	case !ok || epoch != f.epoch || rev > now:
-		return 0, "", fmt.Errorf("page %q: %w", t, reflector.ErrExpired)
+		return 0, "", fmt.Errorf("no page of this store: %w", reflector.ErrExpired)
 	}
 	return rev, last, nil
 }

@@ -43,7 +43,7 @@ func readRecord(key string, value []byte) (record, error) {
 		return record{}, fmt.Errorf("%w: object %q: %w", ErrCorrupt, key, err)
 	}
 	rev := binary.BigEndian.Uint64(value)
-	if rev > math.MaxInt64 {
+	if rev == 0 || rev > math.MaxInt64 {
 		return record{}, fmt.Errorf("%w: object %q: revision %d", ErrCorrupt, key, rev)
 	}
 	return record{key: key, rev: int64(rev), id: string(id), data: data}, nil
@@ -81,30 +81,35 @@ func changeValue(key string, after, before []byte) []byte {
 
 // readChange shares value's memory.
 func readChange(rev int64, value []byte) (change, error) {
-	c := change{rev: rev}
+	c, err := readChangeOf(rev, value)
+	if err != nil {
+		return change{}, fmt.Errorf("revision %d: %w", rev, err)
+	}
+	return c, nil
+}
+
+func readChangeOf(rev int64, value []byte) (c change, err error) {
 	key, rest, err := cut(value)
 	var after, before []byte
 	if err == nil {
 		after, before, err = cut(rest)
 	}
-	if err != nil {
-		return c, fmt.Errorf("%w: revision %d: %w", ErrCorrupt, rev, err)
+	c = change{rev: rev, gone: len(after) == 0, fresh: len(before) == 0}
+	switch {
+	case err != nil:
+		return c, fmt.Errorf("%w: %w", ErrCorrupt, err)
+	case len(key) == 0 || c.gone && c.fresh:
+		return c, fmt.Errorf("%w: no object", ErrCorrupt)
 	}
-	c.gone, c.fresh = len(after) == 0, len(before) == 0
 	if !c.gone {
 		if c.after, err = readRecord(string(key), after); err != nil {
 			return c, err
 		}
 	}
 	if !c.fresh {
-		if c.before, err = readRecord(string(key), before); err != nil {
-			return c, err
-		}
+		c.before, err = readRecord(string(key), before)
 	}
-	if c.gone && c.fresh {
-		return c, fmt.Errorf("%w: revision %d: no object", ErrCorrupt, rev)
-	}
-	return c, nil
+	return c, err
 }
 
 func (c change) key() string {

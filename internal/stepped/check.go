@@ -29,8 +29,8 @@ func (c *client) cached() state {
 			want.ID = ""
 		}
 		if it != want {
-			c.w.fault("c%d: the cache has %s at version %q with ID %q, it was version %q with ID %q",
-				c.id, show(it), it.Version, it.ID, want.Version, want.ID)
+			c.w.fault("c%d: the cache has %s at version %q, its ID right: %t; it was version %q",
+				c.id, show(it), it.Version, it.ID == want.ID, want.Version)
 		}
 	}
 	if n != snap.Len() {
@@ -49,6 +49,7 @@ func (c *client) check() {
 		}
 	}
 	c.place(now)
+	c.waited()
 	for _, ch := range c.ear.take() {
 		if err := c.ear.heard(ch); err != nil {
 			w.fault("c%d: the handler was told %s of %s: %v", c.id, ch.Type, ch.Key, err)
@@ -78,16 +79,13 @@ func (c *client) place(now state) {
 		}
 		return
 	}
-	if c.lied >= 0 && c.lied >= c.committed || c.mixed {
+	if c.loose() {
 		return
 	}
-	at := c.at
-	if c.kind.positions() {
-		at = []reflector.Cursor{c.inf.Status().Source.Cursor}
-	}
+	at := c.position()
 	for _, cur := range at {
 		for _, p := range w.model.named[cur] {
-			if p.state == now {
+			if c.seen.masked(p.state) == now {
 				return
 			}
 		}
@@ -95,18 +93,16 @@ func (c *client) place(now state) {
 	w.fault("c%d: the cache shows %s at %s", c.id, now.show(), w.names(at...))
 }
 
-// names are the points that cursors stand for, with their states.
-func (w *world) names(at ...reflector.Cursor) string {
-	text := ""
-	for _, cur := range at {
-		for _, p := range w.model.named[cur] {
-			text += fmt.Sprintf("%s%s ", p, p.state.show())
-		}
-		if len(w.model.named[cur]) == 0 {
-			text += fmt.Sprintf("%q, which is no position ", cur)
-		}
+// loose: the source has hidden something since the last full state was begun, or
+// gave it in parts of several states.
+func (c *client) loose() bool { return c.lied >= 0 && c.lied >= c.committed || c.mixed }
+
+// position is where the cache is; of a source without positions, where it can be.
+func (c *client) position() []reflector.Cursor {
+	if c.kind.positions() {
+		return []reflector.Cursor{c.inf.Status().Source.Cursor}
 	}
-	return text
+	return c.at
 }
 
 // heard follows one change that the handler was told.
@@ -169,6 +165,7 @@ func (e *ear) last(ch informer.Change[Thing], k int) error {
 		return errors.New("with no last state")
 	}
 	s := e.seen
+	s.hidden = false // a delete has the final state, whether it would be kept or not
 	if err := s.see(m, k, ch.Last.N, e.c.liedOf[k]); err != nil {
 		return fmt.Errorf("the last state is %w", err)
 	}
@@ -176,7 +173,7 @@ func (e *ear) last(ch informer.Change[Thing], k int) error {
 		return nil
 	}
 	for _, d := range m.logs[k] {
-		if d.n == 0 && d.version != "" && d.version == ch.Version {
+		if e.seen.mask(d.n) == 0 && d.version != "" && d.version == ch.Version {
 			return nil
 		}
 	}
@@ -185,14 +182,14 @@ func (e *ear) last(ch informer.Change[Thing], k int) error {
 
 // equal: the cache and the handler have what the store has, and the client rests.
 func (c *client) equal() bool {
-	now := c.w.model.now().state
+	now := c.seen.masked(c.w.model.now().state)
 	return c.inf.Status().Source.State == reflector.Watching && c.src.standing() == nil &&
 		c.cached() == now && c.ear.told == now
 }
 
 // last1 is the look at the very end.
 func (c *client) last1() {
-	now := c.w.model.now().state
+	now := c.seen.masked(c.w.model.now().state)
 	if got := c.cached(); got != now {
 		c.w.fault("c%d: the cache ends at %s, the store at %s", c.id, got.show(), now.show())
 	}

@@ -20,6 +20,7 @@ type client struct {
 	src, hnt line // where the source's calls and the hints stand
 
 	inf    *informer.Informer[Thing]
+	ctx    context.Context // of its Run
 	cancel context.CancelFunc
 	ended  atomic.Bool
 	ear    *ear
@@ -53,19 +54,28 @@ type client struct {
 	liedOf [maxKeys]bool
 	// For what a clean source must never cause.
 	gaps, replays, resets bool
-	oldSince      time.Time                // since when all its lists were old ones
-	sent          []reflector.Batch[Thing] // the last batches of this watch
+	olds                  int // lists that were old ones
+	waits                 []*wait
+	oldSince              time.Time                // since when all its lists were old ones
+	sent                  []reflector.Batch[Thing] // the last batches of this watch
 }
 
 // options are short, and without jitter: the same steps take the same time.
-func options() *informer.Options {
-	return &informer.Options{
+func options(k kind) *informer.Options {
+	o := &informer.Options{
 		Backoff:    retry.Backoff{Max: 2 * time.Second, NoJitter: true},
 		PageSize:   3,
 		Open:       8 * time.Second,
 		Session:    -1,
 		ResetAfter: resetAfter,
+		Audit:      -1,
 	}
+	if k.has("audit") {
+		// So much below the tick of a second at which it is noticed that its jitter
+		// makes no difference.
+		o.Audit = 100 * time.Millisecond
+	}
+	return o
 }
 
 const (
@@ -86,16 +96,19 @@ func (w *world) start(id int, k kind) *client {
 	case "hint":
 		src = reflector.Hint(src, gate{c}.hints)
 	}
+	if k.has("filter") {
+		c.seen.hidden = true
+		src = reflector.Filter(src, func(t Thing) bool { return !isHidden(t.N) })
+	}
 	if w.cfg.Source != nil {
 		src = w.cfg.Source(src)
 	}
-	c.inf = informer.New(src, options())
+	c.inf = informer.New(src, options(k))
 	c.listen()
-	ctx, cancel := context.WithCancel(w.ctx)
-	c.cancel = cancel
+	c.ctx, c.cancel = context.WithCancel(w.ctx)
 	go func() {
 		defer c.ended.Store(true)
-		if err := c.inf.Run(ctx); err != nil {
+		if err := c.inf.Run(c.ctx); err != nil {
 			c.w.fault("c%d: Run: %v", id, err)
 		}
 	}()
@@ -169,13 +182,13 @@ type ear struct {
 
 // listen gives the client a new handler.
 func (c *client) listen() {
-	e := &ear{c: c, done: make(chan struct{})}
+	e := &ear{c: c, done: make(chan struct{}), seen: sight{hidden: c.kind.has("filter")}}
 	hear := e.hear
 	if c.w.cfg.Handler != nil {
 		hear = c.w.cfg.Handler(hear)
 	}
 	c.ear = e
-	e.sub = c.inf.AddHandler(hear, nil)
+	e.sub = c.inf.AddHandler(hear, &informer.HandlerOptions{Inline: c.kind.has("inline")})
 }
 
 // hear is the handler.

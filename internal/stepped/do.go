@@ -21,7 +21,7 @@ var ops = []string{
 	// The same for its hints.
 	"hint", "mute",
 	// The client.
-	"handle", "relist", "rejoin", "restart",
+	"handle", "relist", "rejoin", "restart", "wait",
 	// So many seconds pass.
 	"sleep",
 }
@@ -168,6 +168,8 @@ func (c *client) do(s step) bool {
 		}
 		c.w.clients[c.id] = c.w.start(c.id, c.kind)
 		return true
+	case "wait":
+		return c.wait(s.word == "unknown")
 	case "hint", "mute":
 		call := c.hnt.standing()
 		if call == nil || s.op == "mute" && (call.what != gotHint || call.key == "") {
@@ -267,7 +269,7 @@ func (c *client) hidden() {
 func (c *client) stale(call *call, back int) *reflector.Page[Thing] {
 	m := c.w.model
 	at := len(m.branch) - 1 - back
-	if call.what != askList || call.list.Page != "" || c.kind.feed != "list" || !c.kind.has("order") ||
+	if call.what != askList || call.list.Page != "" || !c.kind.positions() || !c.kind.has("order") ||
 		c.isAstray() || back < 1 || at < 0 {
 		return nil
 	}
@@ -281,10 +283,16 @@ func (c *client) stale(call *call, back int) *reflector.Page[Thing] {
 	p := m.branch[at]
 	page := &reflector.Page[Thing]{Cursor: p.at}
 	for _, n := range p.state {
-		if n != 0 {
-			page.Items = append(page.Items, m.writes[n])
+		if n == 0 {
+			continue
 		}
+		it := m.writes[n]
+		if call.list.KeysOnly {
+			it.Object = Thing{}
+		}
+		page.Items = append(page.Items, it)
 	}
+	c.olds++
 	return page
 }
 

@@ -24,6 +24,7 @@ func (g gate) Powers() reflector.Powers[Thing] {
 		Initial:       g.kind.feed == "stream" || g.kind.feed == "blind",
 		Progress:      g.kind.has("progress"),
 		ResumeProven:  g.kind.has("resume"),
+		KeysOnly:      g.kind.has("keys"),
 	}
 	if g.kind.positions() && g.kind.has("order") {
 		q.Compare, q.Reached = p.Compare, p.Reached

@@ -14,8 +14,8 @@ func (c *client) inspect(call *call) {
 	if call == nil {
 		return
 	}
-	if l := &c.listing; call.what == askWatch && l.whole && l.first == l.to && call.watch.After == l.first {
-		c.committed, l.whole = l.began, false
+	if call.what == askWatch {
+		c.opening(call.watch.After)
 	}
 	if !call.fresh {
 		return
@@ -35,13 +35,27 @@ func (c *client) inspect(call *call) {
 	}
 }
 
+// opening looks at where a watch is to begin: at the list before it, which was then
+// committed, or is held back until the watch has come to its last page. Anywhere
+// else, and the list came to nothing, or was an audit.
+func (c *client) opening(after reflector.Cursor) {
+	l := &c.listing
+	switch {
+	case !l.whole:
+	case after != l.first:
+		l.whole = false
+	case l.first == l.to:
+		c.committed, l.whole = l.began, false
+	}
+}
+
 func (c *client) inspectPage(call *call) error {
 	m, opts := c.w.model, call.list
 	if c.kind.has("torn") {
 		if call.err != nil {
 			return call.err
 		}
-		return m.page(call.page, m.now(), c.w.keys, "", 0)
+		return m.page(call.page, m.now(), c.w.keys, "", reflector.ListOptions{})
 	}
 	from := ""
 	if opts.Page != "" {
@@ -53,7 +67,7 @@ func (c *client) inspectPage(call *call) error {
 	if call.err != nil {
 		return call.err
 	}
-	if err := m.page(call.page, c.reading, c.w.keys, from, opts.Limit); err != nil {
+	if err := m.page(call.page, c.reading, c.w.keys, from, opts); err != nil {
 		return err
 	}
 	if n := len(call.page.Items); n > 0 {

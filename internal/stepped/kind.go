@@ -27,7 +27,11 @@ var kindFlags = []string{
 	"ids",      // objects have IDs
 	"bare",     // deletes name the key alone
 	"lazy",     // a list that is the last one is ErrNotModified
+	"filter",   // behind a Filter that hides one write in four
+	"audit",    // audited every second
+	"keys",     // Powers.KeysOnly
 	"slow",     // the handler does one change at a step
+	"inline",   // the handler is called inline
 }
 
 func (k kind) String() string { return strings.Join(append([]string{k.feed}, k.flags...), "+") }
@@ -55,30 +59,36 @@ func parseKind(text string) (kind, error) {
 func drawKind(r *rand.Rand) kind {
 	k := kind{feed: []string{"stream", "stream", "stream", "list", "list", "list", "list", "blind", "poll", "hint"}[r.IntN(10)]}
 	order := r.IntN(4) > 0
-	odds := map[string]int{"prev": 2, "progress": 3, "ids": 4, "bare": 1, "slow": 3, "order": 0}
+	odds := map[string]int{"prev": 2, "progress": 3, "ids": 4, "bare": 1, "order": 0, "filter": 1, "slow": 3, "inline": 1}
 	if order {
 		odds["order"] = 5
 	}
 	switch k.feed {
 	case "stream":
-		odds["resume"] = 4
+		odds["resume"], odds["audit"], odds["keys"] = 4, 1, 3
 	case "list":
-		odds["resume"] = 4
+		odds["resume"], odds["audit"], odds["keys"] = 4, 1, 3
 		if order { // without, such a source shows states that never were, and says so
 			odds["torn"] = 2
 		}
 	case "blind":
 		odds["prev"] = 0
-	case "poll", "hint":
+	case "poll":
 		odds["prev"], odds["progress"], odds["lazy"] = 0, 0, 2
+	case "hint":
+		odds["prev"], odds["progress"] = 0, 0
 	}
 	for _, f := range kindFlags {
+		switch {
 		// The pages that are held back come out of a map: whoever takes them one by
 		// one would take them in another order each time.
-		if f == "slow" && k.has("torn") {
-			continue
-		}
-		if r.IntN(5) < odds[f] {
+		case f == "slow" && k.has("torn"):
+		// Who adds an inline handler gives it its first objects.
+		case f == "inline" && k.has("slow"):
+		// An audit comes to nothing where pages show several states.
+		case f == "audit" && k.has("torn"):
+		case f == "keys" && !k.has("audit"):
+		case r.IntN(5) < odds[f]:
 			k.flags = append(k.flags, f)
 		}
 	}

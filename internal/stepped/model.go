@@ -155,13 +155,13 @@ func (m *model) resume(after reflector.Cursor, compare func(a, b reflector.Curso
 
 // page compares the part of a list that comes after the key from, and says whether
 // there is more.
-func (m *model) page(p reflector.Page[Thing], of *point, keys []string, from string, limit int) error {
+func (m *model) page(p reflector.Page[Thing], of *point, keys []string, from string, opts reflector.ListOptions) error {
 	var want []item
 	more := false
 	for k, key := range keys {
 		switch {
 		case of.state[k] == 0 || key <= from:
-		case limit > 0 && len(want) == limit:
+		case opts.Limit > 0 && len(want) == opts.Limit:
 			more = true
 		default:
 			want = append(want, m.writes[of.state[k]])
@@ -177,6 +177,9 @@ func (m *model) page(p reflector.Page[Thing], of *point, keys []string, from str
 		return fmt.Errorf("a page of %d, want %d", len(p.Items), len(want))
 	}
 	for i, it := range p.Items {
+		if opts.KeysOnly {
+			want[i].Object = Thing{}
+		}
 		if it != want[i] {
 			return fmt.Errorf("a page has %s, want %s", show(it), show(want[i]))
 		}
@@ -187,25 +190,47 @@ func (m *model) page(p reflector.Page[Thing], of *point, keys []string, from str
 func show(it item) string { return fmt.Sprintf("%s=#%d", it.Key, it.Object.N) }
 
 // sight is how far an observer has followed what each key was.
-type sight struct{ pos [maxKeys]int }
+type sight struct {
+	pos    [maxKeys]int
+	hidden bool // some writes are hidden from it
+}
+
+// mask is a state as an observer sees it.
+func (s *sight) mask(n int) int {
+	if s.hidden && isHidden(n) {
+		return 0
+	}
+	return n
+}
+
+// masked is what there is as an observer sees it.
+func (s *sight) masked(of state) state {
+	for k, n := range of {
+		of[k] = s.mask(n)
+	}
+	return of
+}
+
+// isHidden says which writes the kind "filter" does not see.
+func isHidden(n int) bool { return n%4 == 0 }
 
 // see looks at the state n of a key: it must be the last one seen, or one that came
 // after it. (Of several the first is taken, which leaves most to come.) With lied,
 // the source has told nonsense of this key: any state of it will do.
 func (s *sight) see(m *model, key, n int, lied bool) error {
 	log := m.logs[key]
-	if log[s.pos[key]].n == n {
+	if s.mask(log[s.pos[key]].n) == n {
 		return nil
 	}
 	for i := s.pos[key] + 1; i < len(log); i++ {
-		if log[i].n == n {
+		if s.mask(log[i].n) == n {
 			s.pos[key] = i
 			return nil
 		}
 	}
 	if lied {
 		for i, e := range log {
-			if e.n == n || n == 0 {
+			if s.mask(e.n) == n || n == 0 {
 				s.pos[key] = i
 				return nil
 			}

@@ -3,7 +3,6 @@ package stepped
 import (
 	"fmt"
 	"math/rand/v2"
-	"strings"
 	"testing"
 	"testing/synctest"
 
@@ -23,6 +22,8 @@ type Config struct {
 	// handlers: what a broken layer in between would do.
 	Source  func(reflector.ListWatcher[Thing]) reflector.ListWatcher[Thing]
 	Handler func(func(informer.Change[Thing])) func(informer.Change[Thing])
+	// Stats, if set, counts what was done. Not for use by several at once.
+	Stats *Stats
 }
 
 func (c Config) defaults() Config {
@@ -73,19 +74,16 @@ func Run(t *testing.T, cfg Config) {
 
 // Find runs the history of cfg.Seed; nil when all is well.
 func Find(t *testing.T, cfg Config) *Failure {
-	cfg = cfg.defaults()
-	return inBubble(t, cfg, func(w func(script) *world) script {
-		r := rand.New(rand.NewPCG(cfg.Seed, 1))
-		s := draw(r, cfg)
-		c := chooser{r, w(s)}
-		for n := range cfg.Steps {
-			s.steps = append(s.steps, c.next(cfg.Steps-n))
-			if c.w.failed() {
-				break
-			}
-		}
-		return s
-	})
+	t.Helper()
+	return find(t, cfg, false).failure()
+}
+
+// Trace runs the history of cfg.Seed, and gives it as text and all that happened,
+// whether it goes well or not.
+func Trace(t *testing.T, cfg Config) (text, trace string) {
+	t.Helper()
+	o := find(t, cfg, true)
+	return o.script.String(), o.trace
 }
 
 // Replay runs a history as it is printed by a failure, and says how it goes wrong;
@@ -96,103 +94,70 @@ func Replay(t *testing.T, cfg Config, text string) *Failure {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return replay(t, cfg.defaults(), s, true)
+	return replay(t, cfg.defaults(), s, true).failure()
 }
 
-func replay(t *testing.T, cfg Config, s script, trace bool) *Failure {
-	return inBubble(t, cfg, func(start func(script) *world) script {
-		w := start(s)
-		if trace {
-			w.trace = &strings.Builder{}
+// TraceOf is what happens in a history that is given as text.
+func TraceOf(t *testing.T, cfg Config, text string) string {
+	t.Helper()
+	s, err := parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return replay(t, cfg.defaults(), s, true).trace
+}
+
+// outcome is what became of a history.
+type outcome struct {
+	seed          uint64
+	script        script // the steps that were done
+	broken, trace string
+}
+
+func (o outcome) failure() *Failure {
+	if o.broken == "" {
+		return nil
+	}
+	return &Failure{Seed: o.seed, What: o.broken, Text: o.script.String(), Steps: len(o.script.steps), Trace: o.trace, script: o.script}
+}
+
+func find(t *testing.T, cfg Config, trace bool) outcome {
+	t.Helper()
+	cfg = cfg.defaults()
+	r := rand.New(rand.NewPCG(cfg.Seed, 1))
+	s := draw(r, cfg)
+	return inBubble(t, cfg, s, trace, func(w *world) {
+		for c := (chooser{r, w}); len(w.done) < cfg.Steps && !w.failed(); {
+			c.next(cfg.Steps - len(w.done))
 		}
-		done := script{history: s.history, clients: s.clients}
+	})
+}
+
+func replay(t *testing.T, cfg Config, s script, trace bool) outcome {
+	t.Helper()
+	return inBubble(t, cfg, s, trace, func(w *world) {
 		for _, st := range s.steps {
 			if w.failed() {
-				break
+				return
 			}
-			w.tracef("%3d. %s", len(done.steps)+1, st)
-			if !w.play(st) {
-				w.tracef(": skipped\n")
-				continue
-			}
-			done.steps = append(done.steps, st)
-			w.tracef("%s\n", w.describe())
+			w.play(st)
 		}
-		return done
 	})
 }
 
 // inBubble runs one history to its end.
-func inBubble(t *testing.T, cfg Config, history func(start func(script) *world) script) (f *Failure) {
+func inBubble(t *testing.T, cfg Config, s script, trace bool, history func(*world)) outcome {
 	t.Helper()
+	o := outcome{seed: cfg.Seed, script: s}
 	synctest.Test(t, func(t *testing.T) {
-		var w *world
-		s := history(func(s script) *world {
-			w = newWorld(t.Context(), cfg, s)
-			return w
-		})
+		w := newWorld(t.Context(), cfg, s, trace)
+		history(w)
+		o.script.steps = w.done
+		if cfg.Stats != nil {
+			cfg.Stats.count(w)
+		}
 		w.finish()
-		if w.broken == "" {
-			return
-		}
-		f = &Failure{Seed: cfg.Seed, What: w.broken, Text: s.String(), Steps: len(s.steps), script: s}
-		if w.trace != nil {
-			f.Trace = w.trace.String()
-		}
+		o.broken, o.trace = w.plain(w.broken), w.trace.String()
 	})
-	return f
-}
-
-// describe says where everybody is.
-func (w *world) describe() string {
-	text := fmt.Sprintf("\n     store %s%s", w.model.now(), w.model.now().state.show())
-	for _, c := range w.clients {
-		text += fmt.Sprintf("\n     c%d %s: cache %s, told %s", c.id, c.doing(), c.cached().show(), c.ear.told.show())
-		for _, l := range []*line{&c.src, &c.hnt} {
-			if call := l.standing(); call != nil {
-				text += "; " + w.standing(call)
-			}
-		}
-	}
-	return text
-}
-
-// standing says what a call is.
-func (w *world) standing(c *call) string {
-	text := c.what.String()
-	switch c.what {
-	case askList:
-		if c.list.Page != "" {
-			text = "page?"
-		}
-	case askWatch:
-		if c.watch.After != "" {
-			text += " after " + w.names(c.watch.After)
-		}
-	case gotPage:
-		text += fmt.Sprintf(" of %d at %s", len(c.page.Items), w.names(c.page.Cursor))
-	case gotBatch:
-		if c.batch.Reset {
-			text += " reset"
-		}
-		for _, e := range c.batch.Events {
-			op := "put"
-			if e.Op == reflector.OpDelete {
-				op = "delete"
-			}
-			text += fmt.Sprintf(" %s %s", op, show(e.Item))
-		}
-		if c.batch.Synced {
-			text += " synced"
-		}
-		if c.batch.Cursor != "" {
-			text += " at " + w.names(c.batch.Cursor)
-		}
-	case gotHint, askGet, gotItem:
-		text += " " + c.key
-	}
-	if c.err != nil {
-		text += ": " + c.err.Error()
-	}
-	return text
+	return o
 }

@@ -14,11 +14,11 @@ func Shrink(t *testing.T, cfg Config, f *Failure) *Failure {
 	cfg.Seed = f.Seed
 	best := f.script
 	try := func(s script) bool {
-		g := replay(t, cfg, s, false)
-		if g == nil || len(g.script.steps) >= len(best.steps) {
+		o := replay(t, cfg, s, false)
+		if o.broken == "" {
 			return false
 		}
-		best = g.script
+		best = o.script
 		return true
 	}
 	for size := max(1, len(best.steps)/2); ; {
@@ -36,7 +36,10 @@ func Shrink(t *testing.T, cfg Config, f *Failure) *Failure {
 		case size > 1:
 			size /= 2
 		case !shorter:
-			last := replay(t, cfg, best, true)
+			for id := len(best.clients) - 1; id >= 0 && len(best.clients) > 1; id-- {
+				try(best.without(id))
+			}
+			last := replay(t, cfg, best, true).failure()
 			if last == nil { // it goes wrong now and then
 				f.What += " (and does not, when it is replayed)"
 				return f
@@ -44,4 +47,20 @@ func Shrink(t *testing.T, cfg Config, f *Failure) *Failure {
 			return last
 		}
 	}
+}
+
+// without is the script without a client.
+func (s script) without(id int) script {
+	s.clients = slices.Delete(slices.Clone(s.clients), id, id+1)
+	var steps []step
+	for _, st := range s.steps {
+		if st.client > id {
+			st.client--
+		} else if st.client == id {
+			continue
+		}
+		steps = append(steps, st)
+	}
+	s.steps = steps
+	return s
 }

@@ -23,16 +23,21 @@ type world struct {
 
 	clients []*client
 	saves   []save
-	saved   int // the model's writes so far
 
+	written  written // the last write
+	waits    int
 	restores int
 	faults   int
+	synced   int // looks at a client with a full state, of
+	looks    int
 	began    time.Time
 
 	mu     sync.Mutex
 	broken string // the first thing that was wrong
 
-	trace *strings.Builder // nil: none
+	done    []step
+	tracing bool
+	trace   strings.Builder
 }
 
 // save is a backup.
@@ -41,8 +46,8 @@ type save struct {
 	saved any
 }
 
-func newWorld(ctx context.Context, cfg Config, s script) *world {
-	w := &world{cfg: cfg, ctx: ctx, began: time.Now()}
+func newWorld(ctx context.Context, cfg Config, s script, trace bool) *world {
+	w := &world{cfg: cfg, ctx: ctx, began: time.Now(), tracing: trace}
 	for k := range cfg.Keys {
 		w.keys = append(w.keys, fmt.Sprintf("k%02d", k))
 	}
@@ -81,12 +86,6 @@ func (w *world) failed() bool {
 	return w.broken != ""
 }
 
-func (w *world) tracef(format string, args ...any) {
-	if w.trace != nil {
-		fmt.Fprintf(w.trace, format, args...)
-	}
-}
-
 // settle waits until everybody stands, and checks all that there is to see.
 func (w *world) settle() {
 	synctest.Wait()
@@ -94,6 +93,10 @@ func (w *world) settle() {
 		c.inspect(c.src.standing())
 		c.inspect(c.hnt.standing())
 		c.check()
+		w.looks++
+		if c.inf.Synced() {
+			w.synced++
+		}
 	}
 }
 
@@ -105,6 +108,10 @@ func (w *world) play(s step) bool {
 		return false
 	}
 	w.settle()
+	w.done = append(w.done, s)
+	if w.tracing {
+		fmt.Fprintf(&w.trace, "%3d. %s%s\n", len(w.done), s, w.describe())
+	}
 	return true
 }
 
@@ -127,6 +134,9 @@ func (w *world) calm() {
 		w.settle()
 	}
 	for _, c := range w.clients {
+		if len(c.waits) > 0 {
+			w.fault("c%d: WaitFor of k%d, written at %s, never ends", c.id, c.waits[0].key, c.waits[0].of)
+		}
 		if !c.equal() {
 			w.fault("c%d does not come to rest: %s; cache %s, store %s", c.id, c.doing(), c.cached().show(), w.model.now().state.show())
 		}
@@ -159,7 +169,7 @@ func (w *world) drain() {
 // quiet: everybody has what the store has.
 func (w *world) quiet() bool {
 	for _, c := range w.clients {
-		if !c.equal() {
+		if !c.equal() || len(c.waits) > 0 {
 			return false
 		}
 	}
@@ -192,19 +202,9 @@ func (w *world) finish() {
 func (w *world) contents() {
 	page, err := w.store.List(w.ctx, reflector.ListOptions{})
 	if err == nil {
-		err = w.model.page(page, w.model.now(), w.keys, "", 0)
+		err = w.model.page(page, w.model.now(), w.keys, "", reflector.ListOptions{})
 	}
 	if err != nil {
 		w.fault("the store in the end: %v", err)
 	}
-}
-
-func (s state) show() string {
-	var b strings.Builder
-	for k, n := range s {
-		if n != 0 {
-			fmt.Fprintf(&b, "k%d=#%d ", k, n)
-		}
-	}
-	return "[" + strings.TrimSpace(b.String()) + "]"
 }

@@ -82,6 +82,7 @@ func (w *world) write(s step) bool {
 	if err := w.model.wrote(s.key, stored, got.Version, at); err != nil {
 		w.fault("%s: %v", s, err)
 	}
+	w.written = written{key: s.key, version: got.Version, of: w.model.now(), life: w.model.life}
 	return true
 }
 
@@ -91,7 +92,7 @@ func (w *world) wrote(s step, got, cur item, n int) error {
 	switch s.op {
 	case "create":
 		if got.ID == "" || w.model.ids[got.ID] {
-			return fmt.Errorf("the ID %q is none, or was there before", got.ID)
+			return errors.New("the ID is none, or was there before")
 		}
 		w.model.ids[got.ID] = true
 		want.ID = got.ID
@@ -99,7 +100,7 @@ func (w *world) wrote(s step, got, cur item, n int) error {
 		want.Object = cur.Object
 	}
 	if got != want {
-		return fmt.Errorf("answers %s with ID %q, want %s with ID %q", show(got), got.ID, show(want), want.ID)
+		return fmt.Errorf("answers %s, want %s, its ID right: %t", show(got), show(want), got.ID == want.ID)
 	}
 	return nil
 }

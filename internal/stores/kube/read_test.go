@@ -200,6 +200,7 @@ func TestCursorsAndVersions(t *testing.T) {
 	require.True(t, p.Reached("10", "9"))
 	require.False(t, p.Reached("9", "10"))
 	require.False(t, p.Reached("9", ""))
+	require.False(t, p.Reached("", "9"))
 	for _, c := range []reflector.Cursor{"0", "-1", "x"} {
 		_, err := take(t, store, reflector.WatchOptions{After: c}, 1)
 		require.ErrorIs(t, err, reflector.ErrExpired, "%q is where a server begins anywhere", c)

@@ -69,7 +69,8 @@ func (s *Store[T]) Powers() reflector.Powers[T] {
 		KeysOnly:      true,
 		Compare:       compare,
 		Reached: func(c reflector.Cursor, v object.Version) bool {
-			return v != "" && compare(c, reflector.Cursor(v)) >= 0 && number(string(v)) > 0
+			n := number(string(v))
+			return n > 0 && number(string(c)) >= n
 		},
 		Head: s.head,
 		Get:  s.Get,

@@ -87,7 +87,7 @@ func (s *Server) watch(w http.ResponseWriter, r *http.Request, req *request) {
 		case <-bookmark.C:
 			st.bookmark(nil)
 		case <-end:
-			st.bookmark(nil)
+			st.finish()
 			return
 		case <-cut:
 			st.breakUp()
@@ -195,6 +195,13 @@ func (st *stream) change(c change) {
 	}
 }
 
+// finish tells what came until now, and where that leaves the watch.
+func (st *stream) finish() {
+	if _, ok := st.follow(); ok {
+		st.bookmark(nil)
+	}
+}
+
 // breakUp ends the stream in the way that Cut was told.
 func (st *stream) breakUp() {
 	st.srv.mu.Lock()
@@ -206,7 +213,7 @@ func (st *stream) breakUp() {
 	}
 	switch how {
 	case Timeout:
-		st.bookmark(nil)
+		st.finish()
 	case Abrupt, HalfLine:
 		panic(http.ErrAbortHandler)
 	}

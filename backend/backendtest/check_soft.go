@@ -1,0 +1,3 @@
+package backendtest
+
+func softChecks[T any]() []check[T] { return nil }

@@ -1,0 +1,117 @@
+package bolt_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/homeostat/homeostat/backend/backendtest"
+	"github.com/homeostat/homeostat/backend/bolt"
+	"github.com/homeostat/homeostat/object"
+	"github.com/homeostat/homeostat/reflector"
+	"github.com/stretchr/testify/require"
+)
+
+// harness is for stores in files that begin as begin leaves them.
+func harness(t *testing.T, begin func(ctx context.Context, path string) error) backendtest.Harness[pod] {
+	dir := t.TempDir()
+	return backendtest.Harness[pod]{
+		Object: func(n int) pod { return pod{N: n} },
+		New: func(ctx context.Context) (*backendtest.Fixture[pod], error) {
+			sub, err := os.MkdirTemp(dir, "")
+			if err != nil {
+				return nil, err
+			}
+			path := filepath.Join(sub, "pods.db")
+			if err := begin(ctx, path); err != nil {
+				return nil, err
+			}
+			var s *bolt.Store[pod]
+			open := func() (err error) {
+				if s, err = bolt.Open[pod](path, nil, nil); err == nil {
+					bolt.NoSync(s)
+				}
+				return err
+			}
+			if err := open(); err != nil {
+				return nil, err
+			}
+			compact := func(ctx context.Context) error { return s.Compact(ctx) }
+			return &backendtest.Fixture[pod]{
+				Source: s,
+				Restart: func(context.Context) (reflector.ListWatcher[pod], error) {
+					if err := s.Close(); err != nil {
+						return nil, err
+					}
+					if err := open(); err != nil {
+						return nil, err
+					}
+					return s, nil
+				},
+				Compact: compact,
+				Forget:  compact, // only the history knows of what was deleted
+				Close:   func() error { return s.Close() },
+			}, nil
+		},
+	}
+}
+
+// emptied deletes everything from the store in a file, if there is one.
+func emptied(ctx context.Context, path string) error {
+	s, err := bolt.Open[pod](path, nil, &bolt.Options{History: childHistory})
+	if err != nil {
+		return err
+	}
+	bolt.NoSync(s)
+	p, err := s.List(ctx, reflector.ListOptions{KeysOnly: true})
+	for _, it := range p.Items {
+		if err == nil {
+			_, err = s.Delete(ctx, it.Key, object.Any)
+		}
+	}
+	if err != nil {
+		s.Close()
+		return err
+	}
+	return s.Close()
+}
+
+func TestConformance(t *testing.T) {
+	t.Run("new", func(t *testing.T) {
+		backendtest.Test(t, harness(t, func(context.Context, string) error { return nil }))
+	})
+	t.Run("after a restart", func(t *testing.T) {
+		backendtest.Test(t, harness(t, func(ctx context.Context, path string) error {
+			s, err := bolt.Open[pod](path, nil, nil)
+			if err != nil {
+				return err
+			}
+			for _, key := range []string{"a", "key-0000", "key-0001"} {
+				if _, err = s.Create(ctx, key, pod{N: 99}); err != nil {
+					break
+				}
+			}
+			if err != nil {
+				s.Close()
+				return err
+			}
+			if err := s.Close(); err != nil {
+				return err
+			}
+			return emptied(ctx, path)
+		}))
+	})
+	t.Run("after a kill", func(t *testing.T) {
+		left := filepath.Join(t.TempDir(), "pods.db")
+		killed(t, left, 7, 8, 500)
+		data, err := os.ReadFile(left)
+		require.NoError(t, err)
+		backendtest.Test(t, harness(t, func(ctx context.Context, path string) error {
+			if err := os.WriteFile(path, data, 0o600); err != nil {
+				return err
+			}
+			return emptied(ctx, path)
+		}))
+	})
+}

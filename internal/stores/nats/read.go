@@ -1,0 +1,161 @@
+package nats
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/homeostat/homeostat/reflector"
+)
+
+const (
+	soon     = 100 * time.Millisecond // to wait for a message before asking for it
+	patience = 2 * time.Second        // to wait for one that was sent
+	beat     = time.Second            // twice that in silence is the end of a consumer
+)
+
+// errLost: the server has sent what did not arrive.
+var errLost = errors.New("a message was lost on its way")
+
+// reader reads the stream of a bucket, by a consumer of its own, and knows when it
+// missed something. One goroutine uses it.
+type reader[T any] struct {
+	store    *Store[T]
+	ctx      context.Context // of the one call that it is made for
+	epoch    string
+	consumer jetstream.Consumer
+	messages jetstream.MessagesContext
+
+	at    uint64    // all that the stream has up to here was read
+	seen  uint64    // messages of the consumer that arrived
+	owed  uint64    // messages that the server had sent when not all were here
+	since time.Time // when that was
+}
+
+// read makes a reader at the beginning of the stream; close ends it.
+func (s *Store[T]) read(ctx context.Context) (*reader[T], error) {
+	info, err := s.stream.Info(ctx)
+	if err != nil {
+		return nil, err
+	}
+	r := &reader[T]{store: s, ctx: ctx, epoch: epoch(info)}
+	r.consumer, err = s.stream.CreateConsumer(ctx, jetstream.ConsumerConfig{
+		AckPolicy:         jetstream.AckNonePolicy,
+		MemoryStorage:     true,
+		InactiveThreshold: time.Minute,
+	})
+	if err != nil {
+		return nil, err
+	}
+	if r.messages, err = r.consumer.Messages(jetstream.PullHeartbeat(beat)); err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// close takes the consumer away, if the server can be reached; else it goes by itself.
+func (r *reader[T]) close() {
+	r.messages.Stop()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.ctx), time.Second)
+	defer cancel()
+	r.store.stream.DeleteConsumer(ctx, r.consumer.CachedInfo().Name)
+}
+
+// full reads the whole state: what it tells, one over the other, is what the bucket
+// has at r.at. Values that were replaced before they were read come later. So what
+// was written until the reader had passed what there was at first is read, too, and
+// none of that may be missing.
+func (r *reader[T]) full() iter.Seq2[reflector.Event[T], error] {
+	return func(yield func(reflector.Event[T], error) bool) {
+		for _, dense := range []bool{false, true} {
+			info, err := r.store.stream.Info(r.ctx)
+			for err == nil && r.at < info.State.LastSeq {
+				was := r.at
+				var e reflector.Event[T]
+				e, err = r.next(soon)
+				if err == nil && dense && r.at > was+1 {
+					err = fmt.Errorf("messages %d to %d were removed before they were read: %w", was+1, r.at-1, reflector.ErrExpired)
+				}
+				if err == nil && e.Op != 0 && !yield(e, nil) {
+					return
+				}
+			}
+			if err != nil {
+				yield(reflector.Event[T]{}, err)
+				return
+			}
+		}
+	}
+}
+
+// next waits for a message. When none comes, it asks the server whether one should
+// have, and answers no event.
+func (r *reader[T]) next(wait time.Duration) (e reflector.Event[T], err error) {
+	ctx, cancel := context.WithTimeout(r.ctx, wait)
+	defer cancel()
+	msg, err := r.messages.Next(jetstream.NextContext(ctx))
+	switch {
+	case r.ctx.Err() != nil:
+		return e, r.ctx.Err()
+	case errors.Is(err, context.DeadlineExceeded):
+		return e, r.ask()
+	case err != nil:
+		return e, err
+	}
+	meta, err := msg.Metadata()
+	if err != nil {
+		return e, err
+	}
+	if r.seen++; meta.Sequence.Consumer != r.seen {
+		return e, errLost
+	}
+	r.at = meta.Sequence.Stream
+	return r.event(msg, r.at)
+}
+
+// ask finds out whether all that was sent arrived, and whether there is more to
+// come: what there is no more of was removed, and is passed over.
+func (r *reader[T]) ask() error {
+	c, err := r.consumer.Info(r.ctx)
+	switch {
+	case err != nil:
+		return err
+	case c.Delivered.Consumer != r.seen && r.seen >= r.owed: // on its way, it may be
+		r.owed, r.since = c.Delivered.Consumer, time.Now()
+		return nil
+	case c.Delivered.Consumer != r.seen:
+		if time.Since(r.since) > patience {
+			return errLost
+		}
+		return nil
+	}
+	info, err := r.store.stream.Info(r.ctx)
+	if err != nil {
+		return err
+	}
+	_, err = r.store.stream.GetMsg(r.ctx, r.at+1, jetstream.WithGetMsgSubject(r.store.subject(">")))
+	if errors.Is(err, jetstream.ErrMsgNotFound) {
+		r.at, err = max(r.at, info.State.LastSeq), nil
+	}
+	return err
+}
+
+// event is what a message says.
+func (r *reader[T]) event(msg jetstream.Msg, seq uint64) (e reflector.Event[T], err error) {
+	key, err := r.store.key(msg.Subject())
+	if err != nil {
+		return e, err
+	}
+	h := msg.Headers()
+	if h.Get("KV-Operation") != "" || h.Get(jetstream.MarkerReasonHeader) != "" {
+		e = reflector.Delete[T](key, "").Events[0] // the last state is not told
+		e.Version = version(seq)
+		return e, nil
+	}
+	item, err := r.store.item(key, seq, msg.Data())
+	return reflector.Event[T]{Op: reflector.OpPut, Known: true, Item: item}, err
+}

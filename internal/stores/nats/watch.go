@@ -1,0 +1,75 @@
+package nats
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"time"
+
+	"github.com/homeostat/homeostat/reflector"
+)
+
+const chunk = 500 // objects in one batch of a full state
+
+// Watch begins with the full state and tells each change after it. No cursor can be
+// resumed.
+func (s *Store[T]) Watch(ctx context.Context, opts reflector.WatchOptions) iter.Seq2[reflector.Batch[T], error] {
+	return func(yield func(reflector.Batch[T], error) bool) {
+		if err := s.watch(ctx, opts, yield); err != nil && ctx.Err() == nil {
+			yield(reflector.Batch[T]{}, fmt.Errorf("nats: watch %q: %w", s.kv.Bucket(), err))
+		}
+	}
+}
+
+// watch is one session. It answers nil after yield was false.
+func (s *Store[T]) watch(ctx context.Context, opts reflector.WatchOptions, yield func(reflector.Batch[T], error) bool) error {
+	if opts.After != "" && !opts.Initial {
+		return fmt.Errorf("a bucket does not say what it has forgotten after %s: %w", opts.After, reflector.ErrExpired)
+	}
+	r, err := s.read(ctx)
+	if err != nil {
+		return err
+	}
+	defer r.close()
+
+	b := reflector.Batch[T]{Reset: true}
+	for e, err := range r.full() {
+		if err != nil {
+			return err
+		}
+		if b.Events = append(b.Events, e); len(b.Events) == chunk {
+			if !yield(b, nil) {
+				return nil
+			}
+			b = reflector.Batch[T]{Events: b.Events[:0]}
+		}
+	}
+	b.Synced, b.Cursor = true, cursor(r.epoch, r.at)
+	if !yield(b, nil) {
+		return nil
+	}
+	return r.follow(opts.ProgressEvery, yield)
+}
+
+// follow tells each message as a batch. A reader that had to pass over messages
+// shows by Prev that there is a gap; so does a bookmark.
+func (r *reader[T]) follow(every time.Duration, yield func(reflector.Batch[T], error) bool) error {
+	wait := 2 * time.Second
+	if every > 0 {
+		wait = max(every/2, time.Millisecond) // half for the answer's way
+	}
+	for {
+		e, err := r.next(wait)
+		if err != nil {
+			return err
+		}
+		b := reflector.Bookmark[T](cursor(r.epoch, r.at))
+		b.Prev = b.Cursor
+		if e.Op != 0 {
+			b.Events, b.Prev = []reflector.Event[T]{e}, cursor(r.epoch, r.at-1)
+		}
+		if (e.Op != 0 || every > 0) && !yield(b, nil) {
+			return nil
+		}
+	}
+}
