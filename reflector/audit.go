@@ -134,7 +134,8 @@ func (t *tracker) inconclusive(err error) {
 func (t *tracker) audited(d Diff) {
 	t.mu.Lock()
 	t.status.Audits++
-	t.status.Corrections += uint64(d.Puts + d.Deletes)
+	t.status.Drift = d.Puts + d.Deletes
+	t.status.Corrections += uint64(t.status.Drift)
 	t.status.AuditErr = nil
 	t.mu.Unlock()
 	if d.Puts+d.Deletes > 0 {

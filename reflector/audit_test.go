@@ -383,3 +383,43 @@ func TestAuditByKeys(t *testing.T) {
 		})
 	}
 }
+
+// R33: a watch that has become deaf to updates is found out within one period, and
+// known to be so until an audit finds nothing.
+func TestR33_PartialDeafness(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		src := newAuditable(resumable)
+		rev := 10
+		src.watch = func(ctx context.Context, _ int, o reflector.WatchOptions, yield yield) {
+			for at := o.After; yield(live(at), nil); { // bytes still arrive
+				nap(ctx, 10*time.Second)
+				if ctx.Err() != nil {
+					return
+				}
+				meet()
+				at = cursor(src.place)
+			}
+		}
+		s := newSink(t)
+		r := start(t, src, s, &reflector.Options{Audit: hourly, Session: -1})
+		after(0)
+		update := func() {
+			rev++
+			meet()
+			src.state, src.place = []string{fmt.Sprint("a=", rev), "b=1", "c=1"}, fmt.Sprint("e/", rev)
+		}
+		update()
+		src.toAudit(t)
+		after(time.Minute)
+		want(t, "drift", r.Status().Drift, 1)
+		want(t, "holds", s.holds(), "a=11 b=1 c=1")
+		update()
+		update()
+		src.toAudit(t)
+		after(time.Minute)
+		want(t, "drift", r.Status().Drift, 1)
+		want(t, "corrections", r.Status().Corrections, 2)
+		src.toAudit(t)
+		want(t, "drift", r.Status().Drift, 0)
+	})
+}

@@ -100,9 +100,11 @@ type Status struct {
 	// right as the watch goes on.
 	Torn bool
 	// Audits counts the full states that were taken to see whether the watch had
-	// lost anything, and came to an end; Corrections the objects that they put right;
-	// AuditErr is why the last one came to none, nil when it did.
+	// lost anything, and came to an end; Corrections the objects that they put right,
+	// Drift those of the last one: while it is not 0, the watch is known to lose
+	// changes. AuditErr is why the last audit came to no end, nil when it did.
 	Audits, Corrections uint64
+	Drift               int
 	AuditErr            error
 	// WouldDelete is how many objects the full state that is held would delete.
 	WouldDelete int
@@ -137,6 +139,7 @@ func (s Status) MarshalJSON() ([]byte, error) {
 
 		Audits      uint64            `json:"audits"`
 		Corrections uint64            `json:"corrections"`
+		Drift       int               `json:"drift,omitempty"`
 		AuditErr    string            `json:"auditErr,omitempty"`
 		WouldDelete int               `json:"wouldDelete,omitempty"`
 		Unreadable  map[string]string `json:"unreadable,omitempty"`
@@ -144,7 +147,7 @@ func (s Status) MarshalJSON() ([]byte, error) {
 	}{
 		s.Name, s.State, s.Since, s.Next, s.Cursor, s.Synced, s.Failures, text(s.Err), s.LastEvent, s.Alive,
 		s.Lists, s.Watches, s.Resets, s.Replays, s.Gaps, s.Missed, s.Torn,
-		s.Audits, s.Corrections, text(s.AuditErr), s.WouldDelete, texts(s.Unreadable), text(s.Fallback),
+		s.Audits, s.Corrections, s.Drift, text(s.AuditErr), s.WouldDelete, texts(s.Unreadable), text(s.Fallback),
 	})
 }
 
