@@ -56,7 +56,7 @@ func (c *client[T]) follow(what string, done func() bool) error {
 	return c.run(what, done, nil)
 }
 
-// run is follow that also ends, well, when stop is closed; then it has no deadline.
+// run is follow that ends, well, when stop is closed, and has no other deadline.
 func (c *client[T]) run(what string, done func() bool, stop <-chan struct{}) error {
 	end := time.Now().Add(c.st.k.h.Wait)
 	var last error
@@ -74,10 +74,8 @@ func (c *client[T]) run(what string, done func() bool, stop <-chan struct{}) err
 		if err := c.st.k.ctx.Err(); err != nil {
 			return errors.Join(err, last)
 		}
-		select {
-		case <-stop:
+		if !ok && stop != nil {
 			return nil
-		default:
 		}
 		if !ok {
 			return errors.Join(fmt.Errorf("%s %w within %v", what, errLate, c.st.k.h.Wait), last)
