@@ -206,7 +206,7 @@ func TestWrite_SaysWhatItDoesNotKnow(t *testing.T) {
 	item, err := s.Create(t.Context(), "a", "x")
 	require.NoError(t, err)
 
-	p.Down()
+	p.Hold()
 	item.Object = "y"
 	_, err = s.Update(within(t, 300*time.Millisecond), item)
 	require.ErrorIs(t, err, backend.ErrOutcomeUnknown)
@@ -274,7 +274,7 @@ func TestServerKilledInMidWork(t *testing.T) {
 	cache := run(t, s)
 	require.NoError(t, cache.WaitForSync(within(t, long)))
 
-	const writers, each = 4, 300
+	const writers, each = 4, 150
 	wrote := make(chan struct{}, writers*each)
 	var wg sync.WaitGroup
 	for w := range writers {
@@ -299,10 +299,10 @@ func TestServerKilledInMidWork(t *testing.T) {
 	for i := range writers * each {
 		<-wrote
 		switch i {
-		case 200, 600, 1000:
+		case 100, 300, 500:
 			server.Stop()
 			require.NoError(t, server.Restart())
-		case 400, 800:
+		case 200, 400:
 			p.Cut()
 		}
 	}
