@@ -126,6 +126,29 @@ func TestR10_ADeleteInACompactedGapIsNotLost(t *testing.T) {
 	}
 }
 
+// A watch of a quiet store shows that it is alive, after an outage by a new session
+// at the latest.
+func TestWatch_ShowsLifeAfterACut(t *testing.T) {
+	p := behind(t)
+	s := etcd.New[int](client(t, p.Addr()), prefix(), nil)
+	at := head(t, s)
+	ctx := within(t, long)
+	for told, sessions := 0, 0; told < 6; sessions++ {
+		require.Less(t, sessions, 3, "at the latest")
+		for b, err := range s.Watch(ctx, reflector.WatchOptions{After: at, ProgressEvery: 200 * time.Millisecond}) {
+			require.NoError(t, err)
+			require.Equal(t, at, b.Cursor, "nobody writes")
+			if told++; told == 3 {
+				p.Cut()
+			}
+			if told == 6 {
+				break
+			}
+		}
+		require.NoError(t, ctx.Err())
+	}
+}
+
 func TestList_EndsWhenItsStateIsCompacted(t *testing.T) {
 	c := client(t, server.Addr())
 	s := etcd.New[int](c, prefix(), nil)

@@ -58,11 +58,17 @@ func (w *session[T]) follow(ctx context.Context, every time.Duration, changes cl
 		defer ticker.Stop()
 		tick = ticker.C
 	}
-	for {
+	for asked := 0; ; {
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-tick:
+			// After an outage the client resumes at a revision to come, for which there
+			// is no progress (see watch): a new session has some.
+			if asked == 2 {
+				return nil
+			}
+			asked++
 			if err := w.store.client.RequestProgress(ctx); err != nil {
 				return err
 			}
@@ -70,6 +76,7 @@ func (w *session[T]) follow(ctx context.Context, every time.Duration, changes cl
 			if !open {
 				return nil
 			}
+			asked = 0
 			if more, err := w.tell(resp); err != nil || !more {
 				return err
 			}
