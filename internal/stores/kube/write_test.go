@@ -78,6 +78,25 @@ func TestPatchPreconditions(t *testing.T) {
 	require.Equal(t, got, same, "a patch that changes nothing")
 }
 
+// What a controller wants is often made from nothing: that it has no name is no
+// change, and none of the server's fields is taken away.
+func TestModifyToAnObjectWithoutIdentity(t *testing.T) {
+	_, store := open(t, nil)
+	labelled := named("a", "1")
+	labelled.Metadata.Labels = map[string]string{"team": "red"}
+	made, err := store.Create(t.Context(), "a", labelled)
+	require.NoError(t, err)
+	item, err := backend.Modify(t.Context(), store, "a", func(configMap) (configMap, error) { return named("", "2"), nil })
+	require.NoError(t, err)
+	require.Equal(t, "2", item.Object.Data["text"])
+	require.Empty(t, item.Object.Metadata.Labels)
+	require.Equal(t, made.Object.Metadata.CreationTimestamp, item.Object.Metadata.CreationTimestamp)
+	require.Equal(t, made.ID, item.ID)
+
+	_, err = store.Patch(t.Context(), "a", merge(t, `{"metadata":null}`), object.Any)
+	require.ErrorIs(t, err, errors.ErrUnsupported)
+}
+
 // strange is a kind of patch that no server knows.
 type strange struct{ patch.Patch }
 
