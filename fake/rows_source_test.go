@@ -334,7 +334,9 @@ func TestR30_AWatchOfNothingIsResumed(t *testing.T) {
 }
 
 // behind is a name behind which there is one store, and later another.
-type behind struct{ now atomic.Pointer[fake.Backend[pod]] }
+type behind struct {
+	now atomic.Pointer[fake.Backend[pod]]
+}
 
 func (b *behind) Powers() reflector.Powers[pod] { return b.now.Load().Powers() }
 func (b *behind) List(ctx context.Context, o reflector.ListOptions) (reflector.Page[pod], error) {

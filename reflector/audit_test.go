@@ -3,6 +3,7 @@ package reflector_test
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -146,6 +147,40 @@ func TestAuditOfAWatchThatDoesNotCome(t *testing.T) {
 		want(t, "failures", r.Status().Failures, 0)
 		wantAll(t, "watches", src.afters(), "e/10", "e/10", "e/12")
 	})
+}
+
+// What a source tells without a position may be of after the list: nothing that differs
+// is proven to be lost, and no object deleted that is there. Where nothing more comes, a
+// full state is taken. The next audit is due as ever.
+func TestAuditOfChangesWithoutAPosition(t *testing.T) {
+	for name, tell := range map[string][]batch{
+		"then a place after the list": {live("", "d=13"), live("e/14", "e=14")},
+		"then nothing":                {live("", "d=13")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				src := newAuditable(resumable)
+				src.watch = script(stay, func(ctx context.Context, o reflector.WatchOptions, yield yield) {
+					play(ctx, o, yield, tell...)
+				}, stay)
+				s := newSink(t)
+				r := start(t, src, s, &reflector.Options{Audit: hourly, Session: -1})
+				after(0)
+				src.place = "e/12"
+				src.toAudit(t)
+				src.state, src.place = []string{"a=1", "b=1", "c=1", "d=13", "e=14"}, "e/14"
+				after(time.Minute)
+				for _, shown := range s.shown() {
+					if strings.HasSuffix(shown, "@e/12") {
+						t.Errorf("%s, though nobody knows where the sink was", shown)
+					}
+				}
+				want(t, "holds", s.holds(), "a=1 b=1 c=1 d=13 e=14")
+				want(t, "failures", r.Status().Failures, 0)
+				src.toAudit(t)
+			})
+		})
+	}
 }
 
 // An audit that comes to nothing is shown; the watch goes on where it was.

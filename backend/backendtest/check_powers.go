@@ -75,11 +75,12 @@ func powerInitial[T any](k *kit[T]) {
 		case <-time.After(k.h.Quiet): // all in one batch
 		}
 	}
+	done := slow.s.done
 	go func() { // in case that the second one comes late
 		select {
 		case <-step:
 			wrote <- struct{}{}
-		case <-slow.s.done:
+		case <-done:
 		case <-k.ctx.Done():
 		}
 	}()

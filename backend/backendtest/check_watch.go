@@ -134,7 +134,7 @@ func concurrentWriters[T any](k *kit[T]) {
 		c := st.client()
 		c.exact, c.relist, c.every = false, true, i
 		followers.Go(func() {
-			err := c.run("", func() bool { return false }, stop)
+			err := c.run("", func() bool { return closed(stop) }, stop)
 			if err == nil {
 				err = c.follow("the state that all writes together lead to", func() bool {
 					return c.whole && c.stage == nil && st.hist.differs(c.state, *truth.Load()) == ""
@@ -267,6 +267,15 @@ func letsPanicsThrough[T any](k *kit[T]) {
 			k.fail("yield panicked with %v, and the iterator with %v", ours, got)
 		}
 		k.must(s.stop())
+	}
+}
+
+func closed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
 	}
 }
 

@@ -3,6 +3,7 @@ package backendtest
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"time"
 
 	"github.com/homeostat/homeostat/object"
@@ -56,7 +57,7 @@ func (c *client[T]) follow(what string, done func() bool) error {
 	return c.run(what, done, nil)
 }
 
-// run is follow that also ends, well, when stop is closed; then it has no deadline.
+// run is follow that ends, well, when stop is closed, and has no other deadline.
 func (c *client[T]) run(what string, done func() bool, stop <-chan struct{}) error {
 	end := time.Now().Add(c.st.k.h.Wait)
 	var last error
@@ -74,10 +75,8 @@ func (c *client[T]) run(what string, done func() bool, stop <-chan struct{}) err
 		if err := c.st.k.ctx.Err(); err != nil {
 			return errors.Join(err, last)
 		}
-		select {
-		case <-stop:
+		if !ok && stop != nil {
 			return nil
-		default:
 		}
 		if !ok {
 			return errors.Join(fmt.Errorf("%s %w within %v", what, errLate, c.st.k.h.Wait), last)
@@ -99,7 +98,7 @@ func (c *client[T]) seen() error {
 		if !ok {
 			return nil
 		}
-		if err := c.take(e); err != nil {
+		if err := c.take(e); err != nil && !c.patient {
 			return err
 		}
 	}
@@ -241,15 +240,20 @@ func (c *client[T]) changes(b reflector.Batch[T]) error {
 		return nil
 	}
 	h := c.st.hist
+	was := maps.Clone(c.state)
 	for _, e := range b.Events {
 		before, there := c.state[e.Key]
-		if e.Op == reflector.OpDelete && !there || e.Op == reflector.OpPut && there && h.equal(before.Object, e.Object) {
+		again := e.Op == reflector.OpPut && there && h.equal(before.Object, e.Object)
+		if again || e.Op == reflector.OpDelete && !there && !h.touched(e.Key, c.known) {
 			return fmt.Errorf("after %q, at %q: %s is told, which lies at or before that cursor", c.at, b.Cursor, verb(e))
 		}
 		apply(c.state, []reflector.Event[T]{e})
 	}
-	i := h.find(c.state, c.known)
-	if i <= c.known {
+	i := h.find(c.state, c.known+1)
+	if i < 0 {
+		i = h.findCompacted(c.state, was, c.known+1)
+	}
+	if i < 0 {
 		return fmt.Errorf("after %q, at %q: %s is told, and leads to no state that the store had; what comes next there is: %s",
 			c.at, b.Cursor, verbs(b.Events), h.next(c.known))
 	}

@@ -13,12 +13,20 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// marked can be deleted softly, by the wrapper that the kit puts around the store.
+type marked struct {
+	object.Meta
+	N int
+}
+
 // harness is for stores in files that begin as begin leaves them.
-func harness(t *testing.T, begin func(ctx context.Context, path string) error) backendtest.Harness[pod] {
+func harness[T any](
+	t *testing.T, object func(n int) T, begin func(ctx context.Context, path string) error,
+) backendtest.Harness[T] {
 	dir := t.TempDir()
-	return backendtest.Harness[pod]{
-		Object: func(n int) pod { return pod{N: n} },
-		New: func(ctx context.Context) (*backendtest.Fixture[pod], error) {
+	return backendtest.Harness[T]{
+		Object: object,
+		New: func(ctx context.Context) (*backendtest.Fixture[T], error) {
 			sub, err := os.MkdirTemp(dir, "")
 			if err != nil {
 				return nil, err
@@ -27,9 +35,9 @@ func harness(t *testing.T, begin func(ctx context.Context, path string) error) b
 			if err := begin(ctx, path); err != nil {
 				return nil, err
 			}
-			var s *bolt.Store[pod]
+			var s *bolt.Store[T]
 			open := func() (err error) {
-				if s, err = bolt.Open[pod](path, nil, nil); err == nil {
+				if s, err = bolt.Open[T](path, nil, nil); err == nil {
 					bolt.NoSync(s)
 				}
 				return err
@@ -38,9 +46,9 @@ func harness(t *testing.T, begin func(ctx context.Context, path string) error) b
 				return nil, err
 			}
 			compact := func(ctx context.Context) error { return s.Compact(ctx) }
-			return &backendtest.Fixture[pod]{
+			return &backendtest.Fixture[T]{
 				Source: s,
-				Restart: func(context.Context) (reflector.ListWatcher[pod], error) {
+				Restart: func(context.Context) (reflector.ListWatcher[T], error) {
 					if err := s.Close(); err != nil {
 						return nil, err
 					}
@@ -78,11 +86,12 @@ func emptied(ctx context.Context, path string) error {
 }
 
 func TestConformance(t *testing.T) {
+	pods := func(n int) pod { return pod{N: n} }
 	t.Run("new", func(t *testing.T) {
-		backendtest.Test(t, harness(t, func(context.Context, string) error { return nil }))
+		backendtest.Test(t, harness(t, func(n int) marked { return marked{N: n} }, func(context.Context, string) error { return nil }))
 	})
 	t.Run("after a restart", func(t *testing.T) {
-		backendtest.Test(t, harness(t, func(ctx context.Context, path string) error {
+		backendtest.Test(t, harness(t, pods, func(ctx context.Context, path string) error {
 			s, err := bolt.Open[pod](path, nil, nil)
 			if err != nil {
 				return err
@@ -107,7 +116,7 @@ func TestConformance(t *testing.T) {
 		killed(t, left, 7, 8, 500)
 		data, err := os.ReadFile(left)
 		require.NoError(t, err)
-		backendtest.Test(t, harness(t, func(ctx context.Context, path string) error {
+		backendtest.Test(t, harness(t, pods, func(ctx context.Context, path string) error {
 			if err := os.WriteFile(path, data, 0o600); err != nil {
 				return err
 			}

@@ -110,6 +110,9 @@ func (s *Store[T]) patch(ctx context.Context, key string, p patch.Patch, v objec
 		if err != nil {
 			return object.Item[T]{}, &backend.Error{Op: "patch", Key: key, Want: v, Found: cur.Version, Err: err}
 		}
+		if !changed {
+			obj = cur.Object // as it is, not as JSON would give it back
+		}
 		if item, done := s.swap(cur, obj, changed && !dry); done {
 			return item, nil
 		}

@@ -37,7 +37,7 @@ type call struct {
 	item  item
 	err   error
 
-	fresh  bool // comes from the store, and was not looked at
+	fresh  bool // was not looked at; answers only of the store itself
 	whole  reflector.Batch[Thing]
 	resume chan verdict
 }

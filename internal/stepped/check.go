@@ -97,12 +97,17 @@ func (c *client) place(now state) {
 // gave it in parts of several states.
 func (c *client) loose() bool { return c.lied >= 0 && c.lied >= c.committed || c.mixed }
 
-// position is where the cache is; of a source without positions, where it can be.
+// position is where the cache is; of a source that does not always tell, where it can
+// be.
 func (c *client) position() []reflector.Cursor {
-	if c.kind.positions() {
-		return []reflector.Cursor{c.inf.Status().Source.Cursor}
+	if !c.kind.positions() {
+		return c.at
 	}
-	return c.at
+	told := []reflector.Cursor{c.inf.Status().Source.Cursor}
+	if c.kind.has("sparse") { // it may be further
+		told = append(told, c.at...)
+	}
+	return told
 }
 
 // heard follows one change that the handler was told.

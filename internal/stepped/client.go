@@ -155,14 +155,17 @@ func (c *client) delivered(b reflector.Batch[Thing], at reflector.Cursor, ok boo
 	if at == "" || !ok {
 		return
 	}
-	c.at = []reflector.Cursor{at}
 	l := &c.listing
 	switch {
 	case b.Synced:
-		c.committed = c.began
-	case l.whole && l.first != l.to && c.kind.has("order") && c.w.compare(at, l.to) >= 0:
+		c.committed, l.whole = c.began, false
+	case !l.whole || l.first == l.to:
+	case b.Cursor == "" || c.w.compare(at, l.to) < 0: // the list is still held back
+		return
+	default:
 		c.committed, l.whole = l.began, false
 	}
+	c.at = []reflector.Cursor{at}
 }
 
 // ear is a handler and all that it was told.

@@ -136,11 +136,12 @@ func (c *client) remembers(at reflector.Cursor) bool {
 	if !c.kind.positions() {
 		return c.inf.Synced()
 	}
-	cur := c.inf.Status().Source.Cursor
-	return cur != "" && cur != at && c.w.compare(cur, at) >= 0
+	return c.inf.Synced() && slices.ContainsFunc(c.position(), func(cur reflector.Cursor) bool {
+		return cur != at && c.w.compare(cur, at) >= 0
+	})
 }
 
-// lost: some client may take what is written now for what it has seen before a
+// mistakable: some client may take what is written now for what it has seen before a
 // rewind. Nobody can help it, so nothing is written until it has looked.
 func (w *world) mistakable() bool {
 	return slices.ContainsFunc(w.clients, (*client).isAstray)
@@ -216,7 +217,7 @@ func (c *client) do(s step) bool {
 // batch prepares what befalls a batch on its way.
 func (c *client) batch(s step, call *call, v *verdict) bool {
 	change := len(call.batch.Events) > 0 && !call.batch.Reset && c.point != nil && call.batch.Cursor != "" && !call.batch.Synced
-	ordered := c.kind.positions() && c.kind.has("order")
+	ordered := c.kind.positions() && c.kind.has("order") && !c.kind.has("sparse")
 	switch s.op {
 	case "cut":
 		return true
@@ -265,11 +266,12 @@ func (c *client) hidden() {
 }
 
 // stale is an answer of a replica that is so many changes behind. It must not go
-// on for so long that it is believed.
+// on for so long that it is believed; and of a client that has more than it was told
+// a position for, nobody can say what is old.
 func (c *client) stale(call *call, back int) *reflector.Page[Thing] {
 	m := c.w.model
 	at := len(m.branch) - 1 - back
-	if call.what != askList || call.list.Page != "" || !c.kind.positions() || !c.kind.has("order") ||
+	if call.what != askList || call.list.Page != "" || !c.kind.positions() || !c.kind.has("order") || c.kind.has("sparse") ||
 		c.isAstray() || back < 1 || at < 0 {
 		return nil
 	}

@@ -144,7 +144,7 @@ func (g gate) hints(ctx context.Context) iter.Seq2[string, error] {
 
 func (g gate) Watch(ctx context.Context, opts reflector.WatchOptions) iter.Seq2[reflector.Batch[Thing], error] {
 	return func(yield func(reflector.Batch[Thing], error) bool) {
-		if v := g.src.stand(ctx, &call{what: askWatch, watch: opts}); v.err != nil {
+		if v := g.src.stand(ctx, &call{what: askWatch, watch: opts, fresh: true}); v.err != nil {
 			yield(reflector.Batch[Thing]{}, v.err)
 			return
 		}

@@ -14,7 +14,7 @@ func (c *client) inspect(call *call) {
 	if call == nil {
 		return
 	}
-	if call.what == askWatch {
+	if call.what == askWatch && call.fresh {
 		c.opening(call.watch.After)
 	}
 	if !call.fresh {
@@ -40,6 +40,9 @@ func (c *client) inspect(call *call) {
 // else, and the list came to nothing, or was an audit.
 func (c *client) opening(after reflector.Cursor) {
 	l := &c.listing
+	if after != "" && !l.whole && !c.kind.has("resume") {
+		c.w.fault("c%d: a watch goes on after %s, though the source can't prove that it may", c.id, c.w.names(after))
+	}
 	switch {
 	case !l.whole:
 	case after != l.first:

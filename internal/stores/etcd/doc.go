@@ -31,6 +31,11 @@
 // received in a buffer without bounds while the consumer is busy: no backpressure
 // reaches etcd.
 //
+// Progress is asked for. The server answers when all watches that share the client's
+// stream are up to date, and only if each began at a revision that there is; so a
+// watch begins at the revision of its cursor, whose events it leaves out, and takes
+// up to 100 ms to be up to date. One that gets no answers ends and is to be resumed.
+//
 // A cluster that is made anew with the same members and the same cluster token has
 // the same ID. So has one restored from a snapshot without a new token; use
 // "etcdutl snapshot restore --bump-revision --mark-compacted", after which old

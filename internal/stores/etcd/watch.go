@@ -20,87 +20,114 @@ func (s *Store[T]) Watch(ctx context.Context, opts reflector.WatchOptions) iter.
 	}
 }
 
-// watch is one session. It answers nil after yield was false.
-func (s *Store[T]) watch(ctx context.Context, opts reflector.WatchOptions, yield func(reflector.Batch[T], error) bool) error {
+// session is one watch.
+type session[T any] struct {
+	store   *Store[T]
+	yield   func(reflector.Batch[T], error) bool
+	cluster uint64
+	at      int64 // all up to this revision was told
+}
+
+// watch is one session from its beginning. It answers nil after yield was false.
+func (s *Store[T]) watch(ctx context.Context, opts reflector.WatchOptions, yield func(reflector.Batch[T], error) bool) (err error) {
 	after := opts.After
 	if after == "" { // the client would resume a watch without a revision at an event that it told before
-		var err error
 		if after, err = s.head(ctx); err != nil {
 			return err
 		}
 	}
-	_, at, err := position(after)
-	if err != nil {
+	w := &session[T]{store: s, yield: yield}
+	if w.cluster, w.at, err = position(after); err != nil {
 		return err
 	}
 	// Without a leader this member would be silent, not wrong: have it say so.
 	ctx, cancel := context.WithCancel(clientv3.WithRequireLeader(ctx))
 	defer cancel()
-	changes := s.client.Watch(ctx, s.first(), clientv3.WithRange(s.end()), clientv3.WithRev(at+1),
-		clientv3.WithPrevKV(), clientv3.WithCreatedNotify())
+	// From the revision that we have, for etcd reports no progress of a watch that
+	// begins at one to come. So no delete is missed at the very revision of a
+	// compaction, which servers before 3.5.18 lose.
+	return w.follow(ctx, opts.ProgressEvery, s.client.Watch(ctx, s.first(), clientv3.WithRange(s.end()),
+		clientv3.WithRev(w.at), clientv3.WithPrevKV(), clientv3.WithCreatedNotify()))
+}
 
+// follow tells everything until the session ends.
+func (w *session[T]) follow(ctx context.Context, every time.Duration, changes clientv3.WatchChan) error {
 	var tick <-chan time.Time
-	if opts.ProgressEvery > 0 {
-		ticker := time.NewTicker(max(opts.ProgressEvery/2, time.Millisecond)) // half for the answer's way
+	if every > 0 {
+		ticker := time.NewTicker(max(every/2, time.Millisecond)) // half for the answer's way
 		defer ticker.Stop()
 		tick = ticker.C
 	}
-	for {
+	for asked := 0; ; {
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-tick:
-			if err := s.client.RequestProgress(ctx); err != nil {
+			// After an outage the client resumes at a revision to come, for which there
+			// is no progress (see watch): a new session has some.
+			if asked == 2 {
+				return nil
+			}
+			asked++
+			if err := w.store.client.RequestProgress(ctx); err != nil {
 				return err
 			}
 		case resp, open := <-changes:
 			if !open {
 				return nil
 			}
-			if err := resp.Err(); err != nil {
-				return err
-			}
-			// The client resumes by itself, also with a cluster that is another one
-			// by now or was set back; there it would wait for ever.
-			if err := within(after, resp.Header.ClusterId, resp.Header.Revision); err != nil {
-				return err
-			}
-			more, err := s.tell(resp, &after, yield)
-			if err != nil || !more {
+			asked = 0
+			if more, err := w.tell(resp); err != nil || !more {
 				return err
 			}
 		}
 	}
 }
 
-// tell yields what one response has, and moves after behind it. A response holds
-// any number of revisions, each of them whole.
-func (s *Store[T]) tell(resp clientv3.WatchResponse, after *reflector.Cursor, yield func(reflector.Batch[T], error) bool) (more bool, err error) {
+// tell yields what one response has: any number of revisions, each of them whole.
+func (w *session[T]) tell(resp clientv3.WatchResponse) (more bool, err error) {
+	if err := resp.Err(); err != nil {
+		return false, err
+	}
+	// The client resumes by itself, also with a cluster that is another one by now or
+	// was set back; there it would wait for ever.
+	if err := within(w.cursor(), resp.Header.ClusterId, resp.Header.Revision); err != nil {
+		return false, err
+	}
 	if len(resp.Events) == 0 {
 		if !resp.Created { // progress: all up to here was told
-			*after = cursor(resp.Header.ClusterId, resp.Header.Revision)
+			w.at = resp.Header.Revision
 		}
-		return yield(reflector.Bookmark[T](*after), nil), nil
+		return w.yield(reflector.Bookmark[T](w.cursor()), nil), nil
 	}
 	for rest := resp.Events; len(rest) > 0; {
 		rev, n := rest[0].Kv.ModRevision, 1
 		for n < len(rest) && rest[n].Kv.ModRevision == rev {
 			n++
 		}
-		events := make([]reflector.Event[T], n)
-		for i, e := range rest[:n] {
-			if events[i], err = s.event(e); err != nil {
-				return false, fmt.Errorf("%w: %w", reflector.ErrExpired, err)
+		if rev > w.at {
+			if more, err := w.change(rev, rest[:n]); err != nil || !more {
+				return false, err
 			}
-		}
-		*after = cursor(resp.Header.ClusterId, rev)
-		if !yield(reflector.Batch[T]{Events: events, Cursor: *after}, nil) {
-			return false, nil
 		}
 		rest = rest[n:]
 	}
 	return true, nil
 }
+
+// change yields one revision.
+func (w *session[T]) change(rev int64, changed []*clientv3.Event) (more bool, err error) {
+	events := make([]reflector.Event[T], len(changed))
+	for i, e := range changed {
+		if events[i], err = w.store.event(e); err != nil {
+			return false, fmt.Errorf("%w: %w", reflector.ErrExpired, err)
+		}
+	}
+	w.at = rev
+	return w.yield(reflector.Batch[T]{Events: events, Cursor: w.cursor()}, nil), nil
+}
+
+func (w *session[T]) cursor() reflector.Cursor { return cursor(w.cluster, w.at) }
 
 // event is one change. A delete has the final state, under its own version, unless
 // that was compacted or can't be read.

@@ -232,16 +232,21 @@ func merged(text []byte, set map[string]string) ([]byte, error) {
 }
 
 // guarded is the patch with the version as its precondition: a server compares the
-// resourceVersion that a patch sets with the one that there is.
+// resourceVersion that a patch sets with the one that there is. What a merge patch
+// says of the object's identity is left out, as Create and Update do: it is in the
+// difference of any two objects of which one was not read.
 func guarded(p patch.Patch, v object.Version) ([]byte, error) {
 	text, err := p.MarshalJSON()
-	if err != nil || v == object.Any {
-		return text, err
+	if err != nil {
+		return nil, err
 	}
 	switch p.MediaType() {
 	case patch.MergeMediaType:
-		return merged(text, map[string]string{"resourceVersion": string(v)})
+		return mergeGuarded(text, v)
 	case patch.JSONMediaType:
+		if v == object.Any {
+			return text, nil
+		}
 		var ops []json.RawMessage
 		if err := json.Unmarshal(text, &ops); err != nil {
 			return nil, err
@@ -252,5 +257,26 @@ func guarded(p patch.Patch, v object.Version) ([]byte, error) {
 		}
 		return json.Marshal(append(ops, op))
 	}
+	if v == object.Any {
+		return text, nil
+	}
 	return nil, fmt.Errorf("%w: a precondition for a patch of type %s", errors.ErrUnsupported, p.MediaType())
+}
+
+func mergeGuarded(text []byte, v object.Version) ([]byte, error) {
+	var named map[string]json.RawMessage
+	if err := json.Unmarshal(text, &named); err != nil {
+		return nil, err
+	}
+	meta, touched := named["metadata"]
+	if string(meta) == "null" { // nor can the rest of it be taken away by name
+		return nil, fmt.Errorf("%w: a patch that takes away the metadata", errors.ErrUnsupported)
+	}
+	if v == object.Any {
+		if !touched {
+			return text, nil
+		}
+		v = ""
+	}
+	return merged(text, map[string]string{"name": "", "namespace": "", "uid": "", "resourceVersion": string(v)})
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"sync"
 	"testing"
 	"time"
 
@@ -77,6 +78,25 @@ func TestPatchPreconditions(t *testing.T) {
 	require.Equal(t, got, same, "a patch that changes nothing")
 }
 
+// What a controller wants is often made from nothing: that it has no name is no
+// change, and none of the server's fields is taken away.
+func TestModifyToAnObjectWithoutIdentity(t *testing.T) {
+	_, store := open(t, nil)
+	labelled := named("a", "1")
+	labelled.Metadata.Labels = map[string]string{"team": "red"}
+	made, err := store.Create(t.Context(), "a", labelled)
+	require.NoError(t, err)
+	item, err := backend.Modify(t.Context(), store, "a", func(configMap) (configMap, error) { return named("", "2"), nil })
+	require.NoError(t, err)
+	require.Equal(t, "2", item.Object.Data["text"])
+	require.Empty(t, item.Object.Metadata.Labels)
+	require.Equal(t, made.Object.Metadata.CreationTimestamp, item.Object.Metadata.CreationTimestamp)
+	require.Equal(t, made.ID, item.ID)
+
+	_, err = store.Patch(t.Context(), "a", merge(t, `{"metadata":null}`), object.Any)
+	require.ErrorIs(t, err, errors.ErrUnsupported)
+}
+
 // strange is a kind of patch that no server knows.
 type strange struct{ patch.Patch }
 
@@ -136,6 +156,47 @@ func TestVersionOfADelete(t *testing.T) {
 			require.Equal(t, c.answer, gone.Version)
 			require.Equal(t, item.ID, gone.ID)
 			require.Equal(t, item.Object.Data, gone.Object.Data)
+		})
+	}
+}
+
+// racing does something right before the first DELETE.
+type racing struct {
+	http.RoundTripper
+	once sync.Once
+	do   func()
+}
+
+func (r *racing) RoundTrip(req *http.Request) (*http.Response, error) {
+	if req.Method == http.MethodDelete {
+		r.once.Do(r.do)
+	}
+	return r.RoundTripper.RoundTrip(req)
+}
+
+// What is deleted is what was read right before, or it is read again.
+func TestDeleteOfWhatHasChanged(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		v    object.Version
+		do   func(*kubeserver.Server) error
+		is   error
+	}{
+		{"changed, any version", object.Any, func(srv *kubeserver.Server) error { return srv.Put(configMaps, named("a", "2")) }, nil},
+		{"changed", "101", func(srv *kubeserver.Server) error { return srv.Put(configMaps, named("a", "2")) }, backend.ErrConflict},
+		{"gone, any version", object.Any, func(srv *kubeserver.Server) error { return srv.Delete(configMaps, "a") }, backend.ErrNotFound},
+		{"gone", "101", func(srv *kubeserver.Server) error { return srv.Delete(configMaps, "a") }, backend.ErrNotFound},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			srv := kubeserver.New(nil)
+			client, url := serve(t, srv)
+			put(t, srv, named("a", "1"))
+			client.Transport = &racing{RoundTripper: client.Transport, do: func() { require.NoError(t, c.do(srv)) }}
+			gone, err := kube.New[configMap](client, url+configMaps, nil).Delete(t.Context(), "a", c.v)
+			require.ErrorIs(t, err, c.is)
+			if err == nil {
+				require.Equal(t, "2", gone.Object.Data["text"], "the last state")
+			}
 		})
 	}
 }

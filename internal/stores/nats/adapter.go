@@ -41,8 +41,8 @@ func Open[T any](ctx context.Context, js jetstream.JetStream, bucket string, cod
 		return nil, fmt.Errorf("nats: bucket %q: %w", bucket, err)
 	}
 	c := s.stream.CachedInfo().Config
-	if c.MaxAge > 0 && c.SubjectDeleteMarkerTTL == 0 {
-		return nil, fmt.Errorf("nats: bucket %q: values expire after %v without a marker: %w", bucket, c.MaxAge, errors.ErrUnsupported)
+	if (c.MaxAge > 0 || c.AllowMsgTTL) && c.SubjectDeleteMarkerTTL == 0 {
+		return nil, fmt.Errorf("nats: bucket %q: values expire without a marker: %w", bucket, errors.ErrUnsupported)
 	}
 	s.stale = c.Replicas > 1 && c.AllowDirect
 	return s, nil
@@ -74,7 +74,7 @@ func (s *Store[T]) list(ctx context.Context, opts reflector.ListOptions) (page r
 	if opts.Page != "" {
 		return page, fmt.Errorf("page token %q: %w", opts.Page, reflector.ErrExpired)
 	}
-	r, err := s.read(ctx)
+	r, err := s.read(ctx, 0)
 	if err != nil {
 		return page, err
 	}

@@ -20,13 +20,15 @@
 //     that and the time when the stream was made. Versions and cursors compare. A
 //     delete is a message, too, and has a version.
 //   - There are no IDs: a bucket keeps no trace of when an object was created.
-//   - A watch begins with the full state (Initial). Resuming cannot be proven: a
-//     bucket forgets the oldest changes of a key, and deletes that are purged, and
-//     does not say so. Every resume is ErrExpired.
-//   - Sequence numbers have no holes but where something was removed. Live batches
-//     say by Prev what they follow, so that what was removed before it was told,
-//     in a watch that is slow, leads to a new full state. Give the bucket a history
-//     of more than one, or each value that is replaced before it was told does so.
+//   - Sequence numbers have no holes but where something was removed: a value that
+//     was replaced more often than the bucket has history, a delete that was purged.
+//     A watch can therefore be resumed, and ends in ErrExpired where it meets a hole.
+//     Give the bucket a history of more than one, or each value that is replaced
+//     before it was told is such a hole.
+//   - Still ResumeProven is not set. A purge of a stream or a subject takes away what
+//     was told long ago, and leaves no trace; even KeyValue.PurgeDeletes does that to a
+//     key that is created again at that moment. So each session begins with a full
+//     state (Initial).
 //   - Progress is asked for: the stream's consumer is known by the server, with the
 //     number of messages that it was sent.
 //   - No pages, no keys alone, no dry run. Powers.Get is nil: Get may be answered by
@@ -38,9 +40,10 @@
 // connection, or silence, it goes on behind the last message that it saw, past
 // deletes that were purged meanwhile, and says nothing. A Store reads the stream by a
 // consumer of its own, counts what it is sent, and ends the session when anything
-// is amiss. It reads all of the bucket's history for a full state: where a consumer
-// that is given only the last value of each key loses its connection, a server
-// (2.15) leaves out the value that it was about to send.
+// is amiss. The consumer is pulled from: a slow reader holds up nobody and buffers
+// little. It reads all of the bucket's history for a full state: where a consumer that
+// is given only the last value of each key loses its connection, a server (2.15) may
+// leave out the value that it was about to send.
 //
 // # Errors
 //

@@ -46,7 +46,8 @@ func dial(addr string) (*client.Conn, jetstream.JetStream, error) {
 		client.MaxReconnects(-1),
 		client.ReconnectWait(20*time.Millisecond),
 		client.ReconnectJitter(0, 0),
-		client.ReconnectBufSize(-1))
+		client.ReconnectBufSize(-1),
+		client.ErrorHandler(func(*client.Conn, *client.Subscription, error) {})) // or it prints them
 	if err != nil {
 		return nil, nil, err
 	}

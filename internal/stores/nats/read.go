@@ -27,23 +27,27 @@ type reader[T any] struct {
 	store    *Store[T]
 	ctx      context.Context // of the one call that it is made for
 	epoch    string
+	head     uint64 // of the stream, when the reader was made
 	consumer jetstream.Consumer
 	messages jetstream.MessagesContext
 
 	at    uint64    // all that the stream has up to here was read
+	whole bool      // from here on nothing that there was may be missing
 	seen  uint64    // messages of the consumer that arrived
 	owed  uint64    // messages that the server had sent when not all were here
 	since time.Time // when that was
 }
 
-// read makes a reader at the beginning of the stream; close ends it.
-func (s *Store[T]) read(ctx context.Context) (*reader[T], error) {
+// read makes a reader of what comes after message number after; close ends it.
+func (s *Store[T]) read(ctx context.Context, after uint64) (*reader[T], error) {
 	info, err := s.stream.Info(ctx)
 	if err != nil {
 		return nil, err
 	}
-	r := &reader[T]{store: s, ctx: ctx, epoch: epoch(info)}
+	r := &reader[T]{store: s, ctx: ctx, epoch: epoch(info), head: info.State.LastSeq, at: after}
 	r.consumer, err = s.stream.CreateConsumer(ctx, jetstream.ConsumerConfig{
+		DeliverPolicy:     jetstream.DeliverByStartSequencePolicy,
+		OptStartSeq:       after + 1,
 		AckPolicy:         jetstream.AckNonePolicy,
 		MemoryStorage:     true,
 		InactiveThreshold: time.Minute,
@@ -71,16 +75,11 @@ func (r *reader[T]) close() {
 // none of that may be missing.
 func (r *reader[T]) full() iter.Seq2[reflector.Event[T], error] {
 	return func(yield func(reflector.Event[T], error) bool) {
-		for _, dense := range []bool{false, true} {
+		for _, r.whole = range []bool{false, true} {
 			info, err := r.store.stream.Info(r.ctx)
 			for err == nil && r.at < info.State.LastSeq {
-				was := r.at
 				var e reflector.Event[T]
-				e, err = r.next(soon)
-				if err == nil && dense && r.at > was+1 {
-					err = fmt.Errorf("messages %d to %d were removed before they were read: %w", was+1, r.at-1, reflector.ErrExpired)
-				}
-				if err == nil && e.Op != 0 && !yield(e, nil) {
+				if e, err = r.next(soon); err == nil && e.Op != 0 && !yield(e, nil) {
 					return
 				}
 			}
@@ -113,8 +112,20 @@ func (r *reader[T]) next(wait time.Duration) (e reflector.Event[T], err error) {
 	if r.seen++; meta.Sequence.Consumer != r.seen {
 		return e, errLost
 	}
+	if err := r.pass(meta.Sequence.Stream - 1); err != nil {
+		return e, err
+	}
 	r.at = meta.Sequence.Stream
 	return r.event(msg, r.at)
+}
+
+// pass moves over what is not there any more, up to message number to.
+func (r *reader[T]) pass(to uint64) error {
+	if r.whole && to > r.at {
+		return fmt.Errorf("messages %d to %d were removed before they were read: %w", r.at+1, to, reflector.ErrExpired)
+	}
+	r.at = max(r.at, to)
+	return nil
 }
 
 // ask finds out whether all that was sent arrived, and whether there is more to
@@ -139,7 +150,7 @@ func (r *reader[T]) ask() error {
 	}
 	_, err = r.store.stream.GetMsg(r.ctx, r.at+1, jetstream.WithGetMsgSubject(r.store.subject(">")))
 	if errors.Is(err, jetstream.ErrMsgNotFound) {
-		r.at, err = max(r.at, info.State.LastSeq), nil
+		return r.pass(info.State.LastSeq)
 	}
 	return err
 }

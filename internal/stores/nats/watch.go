@@ -11,8 +11,8 @@ import (
 
 const chunk = 500 // objects in one batch of a full state
 
-// Watch begins with the full state and tells each change after it. No cursor can be
-// resumed.
+// Watch tells what comes after opts.After, each change in a batch, or begins with
+// the full state when opts.Initial is set or opts.After is empty.
 func (s *Store[T]) Watch(ctx context.Context, opts reflector.WatchOptions) iter.Seq2[reflector.Batch[T], error] {
 	return func(yield func(reflector.Batch[T], error) bool) {
 		if err := s.watch(ctx, opts, yield); err != nil && ctx.Err() == nil {
@@ -23,15 +23,31 @@ func (s *Store[T]) Watch(ctx context.Context, opts reflector.WatchOptions) iter.
 
 // watch is one session. It answers nil after yield was false.
 func (s *Store[T]) watch(ctx context.Context, opts reflector.WatchOptions, yield func(reflector.Batch[T], error) bool) error {
-	if opts.After != "" && !opts.Initial {
-		return fmt.Errorf("a bucket does not say what it has forgotten after %s: %w", opts.After, reflector.ErrExpired)
+	resume := opts.After != "" && !opts.Initial
+	after := uint64(0)
+	if resume {
+		_, after, _ = position(opts.After)
 	}
-	r, err := s.read(ctx)
+	r, err := s.read(ctx, after)
 	if err != nil {
 		return err
 	}
 	defer r.close()
+	if !resume {
+		return r.stream(opts.ProgressEvery, yield)
+	}
+	if err := notBefore(opts.After, cursor(r.epoch, r.head)); err != nil {
+		return err
+	}
+	r.whole = true
+	if !yield(reflector.Bookmark[T](opts.After), nil) {
+		return nil
+	}
+	return r.follow(opts.ProgressEvery, yield)
+}
 
+// stream tells the full state, and follows.
+func (r *reader[T]) stream(every time.Duration, yield func(reflector.Batch[T], error) bool) error {
 	b := reflector.Batch[T]{Reset: true}
 	for e, err := range r.full() {
 		if err != nil {
@@ -48,11 +64,10 @@ func (s *Store[T]) watch(ctx context.Context, opts reflector.WatchOptions, yield
 	if !yield(b, nil) {
 		return nil
 	}
-	return r.follow(opts.ProgressEvery, yield)
+	return r.follow(every, yield)
 }
 
-// follow tells each message as a batch. A reader that had to pass over messages
-// shows by Prev that there is a gap; so does a bookmark.
+// follow tells each message as a batch, and which one it follows.
 func (r *reader[T]) follow(every time.Duration, yield func(reflector.Batch[T], error) bool) error {
 	wait := 2 * time.Second
 	if every > 0 {
@@ -64,7 +79,6 @@ func (r *reader[T]) follow(every time.Duration, yield func(reflector.Batch[T], e
 			return err
 		}
 		b := reflector.Bookmark[T](cursor(r.epoch, r.at))
-		b.Prev = b.Cursor
 		if e.Op != 0 {
 			b.Events, b.Prev = []reflector.Event[T]{e}, cursor(r.epoch, r.at-1)
 		}

@@ -9,6 +9,7 @@
 //	p.Cut()  // every connection breaks; new ones are taken
 //	p.Down() // and no new ones
 //	p.Up()
+//	p.Hold() // connections stay, but nothing passes until Up
 //
 // # Concurrency
 //
@@ -18,7 +19,6 @@ package proxy
 
 import (
 	"fmt"
-	"io"
 	"net"
 	"sync"
 )
@@ -30,7 +30,9 @@ type Proxy struct {
 	running  sync.WaitGroup
 
 	mu     sync.Mutex
+	moved  *sync.Cond // held, or conns
 	down   bool
+	held   bool
 	closed bool
 	conns  map[net.Conn]struct{}
 }
@@ -43,6 +45,7 @@ func New(target string) (*Proxy, error) {
 		return nil, fmt.Errorf("proxy: %w", err)
 	}
 	p := &Proxy{target: target, listener: l, conns: map[net.Conn]struct{}{}}
+	p.moved = sync.NewCond(&p.mu)
 	p.running.Go(p.accept)
 	return p, nil
 }
@@ -58,6 +61,7 @@ func (p *Proxy) Cut() {
 		c.Close()
 	}
 	clear(p.conns)
+	p.moved.Broadcast()
 }
 
 // Down is Cut, and breaks every new connection until Up.
@@ -68,11 +72,20 @@ func (p *Proxy) Down() {
 	p.Cut()
 }
 
-// Up ends Down.
+// Hold lets nothing pass until Up, as a connection does whose other end was
+// unplugged: nobody is told.
+func (p *Proxy) Hold() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.held = true
+}
+
+// Up ends Down and Hold. What was held is late, but not lost.
 func (p *Proxy) Up() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.down = p.closed
+	p.down, p.held = p.closed, false
+	p.moved.Broadcast()
 }
 
 // Close ends everything. A second call does nothing.
@@ -113,10 +126,37 @@ func (p *Proxy) serve(near net.Conn) {
 	}
 	defer p.drop(far)
 	p.running.Go(func() {
-		io.Copy(far, near)
+		p.pass(far, near)
 		far.Close()
 	})
-	io.Copy(near, far)
+	p.pass(near, far)
+}
+
+// pass copies what comes from one end to the other, until either breaks.
+func (p *Proxy) pass(to, from net.Conn) {
+	buf := make([]byte, 32<<10)
+	for {
+		n, err := from.Read(buf)
+		if n > 0 && p.wait(from) {
+			_, err = to.Write(buf[:n])
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// wait returns when nothing is held any more; false says that the connection is
+// gone.
+func (p *Proxy) wait(c net.Conn) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for {
+		if _, there := p.conns[c]; !there || !p.held {
+			return there
+		}
+		p.moved.Wait()
+	}
 }
 
 // keep is false while the proxy is down.

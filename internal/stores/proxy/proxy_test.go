@@ -82,3 +82,24 @@ func TestProxy_RefusesWhileItIsDown(t *testing.T) {
 	_, err := net.DialTimeout("tcp", p.Addr(), time.Second)
 	require.Error(t, err, "closed is closed")
 }
+
+func TestProxy_HoldsWhatIsOnItsWay(t *testing.T) {
+	p := start(t)
+	say := dial(t, p)
+	require.NoError(t, say("a"))
+	p.Hold()
+	heard := make(chan error, 1)
+	go func() { heard <- say("b") }()
+	select {
+	case err := <-heard:
+		t.Fatalf("held, and passed on: %v", err)
+	case <-time.After(50 * time.Millisecond):
+	}
+	p.Up()
+	require.NoError(t, <-heard)
+
+	p.Hold()
+	go func() { heard <- say("c") }()
+	p.Cut()
+	require.Error(t, <-heard, "what is held can be cut")
+}

@@ -20,7 +20,8 @@
 // # Ordering and delivery
 //
 // Every write has the next index, also one that is none of this store's
-// ([Server.Skip]). The index of an answer is the highest of what it shows and of
+// ([Server.Skip]). A value that is written again as it is changes nothing, its
+// index neither. The index of an answer is the highest of what it shows and of
 // what was deleted there, as long as that is remembered ([Server.Reap]); where
 // there is neither, that of the whole table. So it may go back: after a Reap, after
 // a [Server.Restore], and at a replica that lags ([Server.Lag]).

@@ -1,6 +1,7 @@
 package consulserver
 
 import (
+	"bytes"
 	"maps"
 	"slices"
 	"strings"
@@ -32,29 +33,38 @@ func (s *state) clone() state {
 
 // under is what a query shows, in order, and its index.
 func (s *state) under(prefix string, recurse bool) (found []*Entry, index uint64) {
-	in := func(key string) bool { return key == prefix || recurse && strings.HasPrefix(key, prefix) }
+	if !recurse {
+		if e := s.entries[prefix]; e != nil {
+			return []*Entry{e}, e.ModifyIndex
+		}
+		return nil, max(s.table, 1)
+	}
 	for key, e := range s.entries {
-		if in(key) {
+		if strings.HasPrefix(key, prefix) {
 			found = append(found, e)
 			index = max(index, e.ModifyIndex)
 		}
 	}
 	for key, at := range s.deleted {
-		if in(key) {
+		if strings.HasPrefix(key, prefix) {
 			index = max(index, at)
 		}
 	}
-	if index == 0 {
+	if index == 0 || prefix == "" {
 		index = s.table
 	}
 	slices.SortFunc(found, func(a, b *Entry) int { return strings.Compare(a.Key, b.Key) })
 	return found, max(index, 1)
 }
 
-// put stores a value at the index of the write that is under way.
+// put stores a value at the index of the write that is under way. What is there
+// already stays as it is.
 func (s *state) put(key string, flags uint64, value []byte) *Entry {
 	e := &Entry{Key: key, Flags: flags, Value: value, CreateIndex: s.index, ModifyIndex: s.index}
 	if cur := s.entries[key]; cur != nil {
+		if cur.Flags == flags && bytes.Equal(cur.Value, value) {
+			return cur
+		}
 		e.CreateIndex, e.LockIndex = cur.CreateIndex, cur.LockIndex
 	}
 	s.entries[key] = e

@@ -70,12 +70,18 @@ func (s *Server) watch(w http.ResponseWriter, r *http.Request, req *request) {
 	s.mu.Lock()
 	cut := s.cut
 	st.nudges = s.nudges
+	var entries []entry
+	if initial || from == 0 {
+		st.at = s.visibleLocked()
+		entries = s.state.entries(req.res, req.ns, st.at)
+	}
 	s.mu.Unlock()
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(http.StatusOK)
 	flush(w)
-	if initial || from == 0 {
-		st.existing(initial)
+	st.existing(entries)
+	if initial {
+		st.bookmark(map[string]any{initialEnd: "true"})
 	}
 	for {
 		changed, ok := st.follow()
@@ -113,20 +119,12 @@ func (st *stream) send(kind string, object any) {
 	flush(st.w)
 }
 
-// existing sends what there is, and says so at the end if it was asked for by name.
-func (st *stream) existing(named bool) {
-	s := st.srv
-	s.mu.Lock()
-	st.at = s.visibleLocked()
-	entries := s.state.entries(st.req.res, st.req.ns, st.at)
-	s.mu.Unlock()
+// existing sends what there was when the watch was opened.
+func (st *stream) existing(entries []entry) {
 	for _, e := range entries {
 		if st.req.sel.matches(e.doc) {
 			st.send("ADDED", e.doc)
 		}
-	}
-	if named {
-		st.bookmark(map[string]any{initialEnd: "true"})
 	}
 }
 

@@ -229,7 +229,7 @@ func (w *writing) patch(contentType string, text []byte) (any, *Status) {
 	if d.field("metadata.name") != w.req.name {
 		return nil, badRequest("the name of the object (%s) does not match the name on the URL (%s)", d.field("metadata.name"), w.req.name)
 	}
-	if want, has := d.field("metadata.uid"), cur.field("metadata.uid"); want != has {
+	if want, has := d.field("metadata.uid"), cur.field("metadata.uid"); want != "" && want != has {
 		return nil, w.req.res.conflict(w.req.name, fmt.Sprintf("Precondition failed: UID in precondition: %s, UID in object meta: %s", want, has))
 	}
 	return w.replace(cur, d)
