@@ -17,7 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// bench is our server, holding what the recorded one held.
+// bench is our server, holding what the recorded one held where it was asked.
 type bench struct {
 	t      *testing.T
 	srv    *kubeserver.Server
@@ -25,7 +25,7 @@ type bench struct {
 	url    string
 }
 
-func newBench(t *testing.T, opts *kubeserver.Options) *bench {
+func newBench(t *testing.T, opts *kubeserver.Options, asked string) *bench {
 	t.Helper()
 	b := &bench{t: t, srv: kubeserver.New(opts)}
 	b.client, b.url = serve(t, b.srv)
@@ -33,6 +33,9 @@ func newBench(t *testing.T, opts *kubeserver.Options) *bench {
 	for file, path := range map[string]string{
 		"list/configmaps.json": configMaps, "list/deployments.json": deployments, "list/pods.json": pods,
 	} {
+		if !strings.HasPrefix(asked, path) { // the rest would only take its time
+			continue
+		}
 		var l struct{ Items []map[string]any }
 		require.NoError(t, json.Unmarshal(all[file].body, &l))
 		for _, item := range l.Items {
@@ -141,7 +144,7 @@ func answered(t *testing.T, file string, r recording) (*http.Response, []byte) {
 	case "errors/forbidden.json":
 		opts.Auth = func(*http.Request) (string, bool) { return "nobody", false }
 	}
-	b := newBench(t, opts)
+	b := newBench(t, opts, r.Path)
 	q, err := url.ParseQuery(r.Query)
 	require.NoError(t, err)
 	send := func(body string) (*http.Response, []byte) { return b.do(r, q.Encode(), "application/json", body) }

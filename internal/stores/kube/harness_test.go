@@ -24,7 +24,8 @@ type payload struct {
 // harness drives a server for the kit.
 func harness(opts *kubeserver.Options) backendtest.Harness[payload] {
 	return backendtest.Harness[payload]{
-		New: func(context.Context) (*backendtest.Fixture[payload], error) { return fixture(opts), nil },
+		Many: 100, // there is no page that the server cannot make larger
+		New:  func(context.Context) (*backendtest.Fixture[payload], error) { return fixture(opts), nil },
 		Object: func(n int) payload {
 			return payload{Data: map[string]string{"number": fmt.Sprint(n)}, BinaryData: map[string][]byte{"n": {byte(n), byte(n >> 8)}}}
 		},
@@ -43,18 +44,16 @@ func fixture(opts *kubeserver.Options) *backendtest.Fixture[payload] {
 	return &backendtest.Fixture[payload]{
 		Source: source,
 		Write: func(_ context.Context, changes ...backendtest.Change[payload]) error {
-			if len(changes) > 1 {
+			if len(changes) != 1 {
 				return fmt.Errorf("no transactions: %w", errors.ErrUnsupported)
 			}
-			for _, c := range changes {
-				if c.Delete {
-					return srv.Delete(configMaps, c.Key)
-				}
-				return srv.Put(configMaps, map[string]any{
-					"metadata": map[string]string{"name": c.Key}, "data": c.Object.Data, "binaryData": c.Object.BinaryData,
-				})
+			c := changes[0]
+			if c.Delete {
+				return srv.Delete(configMaps, c.Key)
 			}
-			return nil
+			return srv.Put(configMaps, map[string]any{
+				"metadata": map[string]string{"name": c.Key}, "data": c.Object.Data, "binaryData": c.Object.BinaryData,
+			})
 		},
 		Restart: func(context.Context) (reflector.ListWatcher[payload], error) {
 			srv.Restart()
