@@ -218,9 +218,9 @@ func dryRun[T any](k *kit[T]) {
 		k.fail("a dry run of a dry run: %w", orNil(err))
 	}
 	item := w.new(k.h.Key(0))
-	before := maps.Clone(w.all())
+	before := maps.Clone(w.all(item))
 	told := w.listen()
-	dry := &writer[T]{st: w.st, b: inner, dry: true}
+	dry := &writer[T]{st: w.st, b: inner, aside: true}
 
 	obj := k.object()
 	got, err := dry.create(k.h.Key(1), obj)
@@ -273,7 +273,7 @@ func dryRun[T any](k *kit[T]) {
 		}
 	}
 	told("a dry run")
-	now := w.all()
+	now := w.all(item)
 	for key, item := range before {
 		if !w.same(now[key], item) {
 			k.fail("after a dry run, %q is in another state", key)
@@ -309,17 +309,19 @@ func shared[T any](k *kit[T]) {
 		keep("what was given to Update", next.Object)
 		if got, err := w.update(next); w.supports("Update", err) {
 			k.must(err)
+			item = got
 			keep("what Update answered", got.Object)
+		}
+		for _, item := range w.all(item) {
+			keep("what List answered", item.Object)
 		}
 		now, err := w.get(item.Key)
 		k.must(err)
 		keep("what Get answered", now.Object)
-		for _, item := range w.all() {
-			keep("what List answered", item.Object)
-		}
-		p, _ := w.anyPatch(now)
+		p, _ := w.anyPatch(item)
 		if got, err := w.patch(item.Key, p, object.Any); w.supports("Patch", err) {
 			k.must(err)
+			item = got
 			keep("what Patch answered", got.Object)
 		}
 	}

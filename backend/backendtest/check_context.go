@@ -102,6 +102,9 @@ func contextBusy[T any](k *kit[T]) {
 			}
 			return true
 		})
+		if wait > 0 {
+			k.must(s.opens())
+		}
 		st.write(k.put(k.h.Key(10)))
 		if err := k.soonClosed(held, s.done); err != nil {
 			k.fail("batch %d of a watch %w", wait+1, err)

@@ -148,13 +148,13 @@ func listTokens[T any](k *kit[T]) {
 
 func listCursor[T any](k *kit[T]) {
 	st := k.open()
-	empty := st.settled().at
+	c := st.client() // of an empty store
 	st.write(k.put(k.h.Key(0)))
 	st.needPositions()
-	if empty == "" {
+	if c.at == "" {
 		k.fail("the list of an empty store has no cursor, others have one: a watch cannot begin there")
 	}
-	c := &client[T]{st: st, state: map[string]object.Item[T]{}, at: empty, whole: true, exact: true}
+	c.exact = true
 	c.here()
 	k.must(c.follow("what was written after the list of an empty store", c.current))
 	clients := []*client[T]{c}

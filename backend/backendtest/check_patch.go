@@ -140,11 +140,13 @@ func (m *meddling) MarshalJSON() ([]byte, error) {
 func patchOneStep[T any](k *kit[T]) {
 	w := k.writer()
 	item := w.new(k.h.Key(0))
-	p, err := w.patch(item.Key, w.byField(item.Object, k.object())[0], object.Any)
-	w.can("Patch", p, err)
+	item, err := w.patch(item.Key, w.byField(item.Object, k.object())[0], object.Any)
+	w.can("Patch", item, err)
 	for _, named := range []bool{false, true} {
-		item, err := w.get(item.Key)
-		k.must(err)
+		if named {
+			got, err := w.update(w.other(item, object.Any))
+			item = w.can("Update", got, err)
+		}
 		v := object.Any
 		if named {
 			if v = item.Version; v == "" {

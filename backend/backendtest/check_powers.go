@@ -230,14 +230,15 @@ func (st *store[T]) head() reflector.Cursor {
 func powerHead[T any](k *kit[T]) {
 	st := k.open()
 	k.need("Head", st.powers.Head != nil)
-	heads := []place{{st.head(), 0}}
+	st.fill(3)
+	heads := []place{{st.head(), st.hist.last()}}
 	for i := range 4 {
 		if i == 2 {
 			st.write(k.gone(k.h.Key(1)))
 		} else {
-			st.write(k.put(k.h.Key(i)))
+			st.write(k.put(k.h.Key(10 + i)))
 		}
-		heads = append(heads, place{st.head(), i + 1})
+		heads = append(heads, place{st.head(), st.hist.last()})
 	}
 	if cmp := st.powers.Compare; cmp != nil {
 		at := st.settled().at

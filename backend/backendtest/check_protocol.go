@@ -1,7 +1,6 @@
 package backendtest
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 
@@ -26,17 +25,11 @@ func protocolChecks[T any]() []check[T] {
 func (st *store[T]) opens(what string, opts reflector.WatchOptions) event[T] {
 	k := st.k
 	s := st.watch(opts, nil)
-	e, ok := s.next(k.h.Wait, nil)
-	switch {
-	case !ok:
-		k.fail("%s: no first batch within %v", what, k.h.Wait)
-	case e.err != nil:
-		k.fail("%s: instead of a first batch: %w", what, e.err)
-	case e.over:
-		k.fail("%s: the watch ended before its first batch", what)
+	if err := s.opens(); err != nil {
+		k.fail("%s: %w", what, err)
 	}
 	k.must(s.stop())
-	return e
+	return s.log[0]
 }
 
 func firstBatch[T any](k *kit[T]) {
@@ -98,9 +91,8 @@ func stopsAfterFalse[T any](k *kit[T]) {
 		{"a live batch", reflector.WatchOptions{After: at}, func(n int, b reflector.Batch[T]) bool { return n > 0 && len(b.Events) > 0 }, true},
 	} {
 		s := st.watch(stop.opts, func(n int, e event[T]) bool { return e.err != nil || !stop.when(n, e.batch) })
-		e, ok := s.next(k.h.Wait, nil)
-		if !ok || e.err != nil || e.over {
-			k.fail("a watch that is to be stopped at %s does not open: %w", stop.what, errors.Join(e.err, errLate))
+		if err := s.opens(); err != nil {
+			k.fail("a watch that is to be stopped at %s: %w", stop.what, err)
 		}
 		if stop.live {
 			st.write(k.put(k.h.Key(k.h.Many + 1)))

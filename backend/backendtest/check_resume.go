@@ -131,10 +131,18 @@ func resumeRestarted[T any](k *kit[T]) {
 	})
 	st.use(src)
 	st.seen = &registry[T]{} // versions may begin anew
-	// What it keeps.
+	// What it keeps; where reads may be stale, together with something new.
 	var l listing[T]
+	var sign Change[T]
+	if st.powers.StaleLists {
+		sign = k.put(k.h.Key(markers))
+		st.write(sign)
+	}
 	k.must(k.soon(func() (err error) {
 		l, err = st.list(k.ctx, reflector.ListOptions{})
+		if now, there := l.items[sign.Key]; err == nil && sign.Key != "" && (!there || !k.h.Equal(now.Object, sign.Object)) {
+			err = errors.New("a list after a restart does not show what was written after it")
+		}
 		return err
 	}))
 	if st.hist.differs(l.items, st.hist.now()) != "" {

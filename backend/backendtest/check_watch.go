@@ -253,7 +253,8 @@ func letsPanicsThrough[T any](k *kit[T]) {
 			panic(ours)
 		})
 		close(ready)
-		for i := 0; i < at; i++ {
+		if at > 0 {
+			k.must(s.opens())
 			st.write(k.put(k.h.Key(1))) // something to tell
 		}
 		if err := k.soonClosed(hit, s.done); err != nil {

@@ -173,14 +173,14 @@ func writeAny[T any](k *kit[T]) {
 
 func writeCreate[T any](k *kit[T]) {
 	w := k.writer()
-	before := w.all()
+	before := w.all(object.Item[T]{})
 	if _, err := w.create("", k.object()); !errors.Is(err, backend.ErrNoKey) {
 		if !w.supports("Create", err) {
 			k.skip("Create")
 		}
 		k.fail("Create without a key is not ErrNoKey but: %w", orNil(err))
 	}
-	if now := w.all(); len(now) != len(before) {
+	if now := w.all(object.Item[T]{}); len(now) != len(before) {
 		k.fail("after a Create without a key there are %d objects, were %d", len(now), len(before))
 	}
 	item := w.new(k.h.Key(0))

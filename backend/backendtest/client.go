@@ -21,9 +21,12 @@ type client[T any] struct {
 	at    reflector.Cursor
 	whole bool // state is a full state, and at its cursor
 
-	// exact: each state must be one of the store's history, known is which one.
+	// exact: each state must be one of the store's history. known is which one; where
+	// a log keeps only the last change of each key and states come back, it may be an
+	// earlier one that looks the same.
 	exact bool
 	known int
+	saved map[string]object.Item[T] // when exact, the state at the cursor
 	// places are all cursors told so far, with the state that belongs to each.
 	places []place
 
@@ -46,6 +49,7 @@ type place struct {
 func (c *client[T]) here() {
 	if c.at != "" && c.exact {
 		c.places = append(c.places, place{c.at, c.known})
+		c.saved = maps.Clone(c.state)
 	}
 }
 
@@ -125,7 +129,7 @@ func (c *client[T]) open(end time.Time, stop <-chan struct{}) error {
 	}
 	if c.exact && len(c.places) > 0 && c.at != "" { // what was told without a place is told again
 		c.known = c.places[len(c.places)-1].known
-		c.state = items(c.st.hist.states[c.known], c.state)
+		c.state = maps.Clone(c.saved)
 	}
 	c.stage, c.opened, c.taken = nil, false, 0
 	c.s = c.st.watch(reflector.WatchOptions{After: c.at}, nil)
@@ -187,6 +191,9 @@ func (c *client[T]) take(e event[T]) error {
 	}
 	if c.stage == nil && e.batch.Cursor != c.s.opts.After || e.batch.Synced {
 		if c.taken++; c.every > 0 && c.taken >= c.every {
+			if e.batch.Synced {
+				c.tries = 3 // there is one at once in the next session, too
+			}
 			return c.close()
 		}
 	}
@@ -249,10 +256,7 @@ func (c *client[T]) changes(b reflector.Batch[T]) error {
 		}
 		apply(c.state, []reflector.Event[T]{e})
 	}
-	i := h.find(c.state, c.known+1)
-	if i < 0 {
-		i = h.findCompacted(c.state, was, c.known+1)
-	}
+	i := h.follows(c.state, was, c.known+1)
 	if i < 0 {
 		return fmt.Errorf("after %q, at %q: %s is told, and leads to no state that the store had; what comes next there is: %s",
 			c.at, b.Cursor, verbs(b.Events), h.next(c.known))

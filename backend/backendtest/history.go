@@ -47,6 +47,42 @@ func (h *history[T]) find(items map[string]object.Item[T], from int) int {
 	return -1
 }
 
+// follows is the first state from the given one on that what was told may have led
+// to, from the state that was. In a log that keeps only the last change of each key, a
+// key that is changed again later may still be as it was. -1 if there is none.
+func (h *history[T]) follows(got, was map[string]object.Item[T], from int) int {
+	for i := from; i < len(h.states); i++ {
+		want := maps.Clone(h.states[i])
+		for _, step := range h.steps[i:] {
+			for _, c := range step {
+				if before, there := was[c.Key]; !there {
+					if _, now := got[c.Key]; !now {
+						delete(want, c.Key)
+					}
+				} else if now, still := got[c.Key]; still && h.equal(now.Object, before.Object) {
+					want[c.Key] = before.Object
+				}
+			}
+		}
+		if h.differs(got, want) == "" {
+			return i
+		}
+	}
+	return -1
+}
+
+// touched says that a step after the n-th has changed the key.
+func (h *history[T]) touched(key string, n int) bool {
+	for _, step := range h.steps[n:] {
+		for _, c := range step {
+			if c.Key == key {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // differs says in what a state is not as wanted; "" when it is.
 func (h *history[T]) differs(got map[string]object.Item[T], want map[string]T) string {
 	var missing, odd, other []string

@@ -194,6 +194,20 @@ func (s *session[T]) pending() (event[T], bool) {
 	return e, true
 }
 
+// opens waits for the first thing that is told, which must be a batch.
+func (s *session[T]) opens() error {
+	e, ok := s.next(s.k.h.Wait, nil)
+	switch {
+	case !ok:
+		return fmt.Errorf("no first batch within %v", s.k.h.Wait)
+	case e.err != nil:
+		return fmt.Errorf("instead of a first batch: %w", e.err)
+	case e.over:
+		return errors.New("the watch ended before its first batch")
+	}
+	return nil
+}
+
 // stop ends the session and waits for it.
 func (s *session[T]) stop() error {
 	s.mu.Lock()

@@ -247,9 +247,13 @@ func (l *listing[T]) add(page reflector.Page[T]) {
 }
 
 // settled lists until the list is the present state: at once, or, where lists may
-// be stale, in the end.
+// be stale, in the end. Then something is written before, since an older state may
+// look like the present one.
 func (st *store[T]) settled() listing[T] {
 	var l listing[T]
+	if st.powers.StaleLists {
+		st.write(st.k.put(st.k.h.Key(markers)))
+	}
 	f := func() (err error) {
 		if l, err = st.list(st.k.ctx, reflector.ListOptions{}); err != nil {
 			return err
@@ -266,6 +270,9 @@ func (st *store[T]) settled() listing[T] {
 	}
 	return l
 }
+
+// markers is the key of what is written for no other reason than to be seen.
+const markers = 97
 
 // positional says that the source has positions, as far as was seen.
 func (st *store[T]) positional() bool {

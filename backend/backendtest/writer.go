@@ -13,9 +13,9 @@ import (
 
 // writer is the write side of a store. Each call may be made on any goroutine.
 type writer[T any] struct {
-	st  *store[T]
-	b   backend.Backend[T]
-	dry bool // its answers are no states of the store
+	st    *store[T]
+	b     backend.Backend[T]
+	aside bool // its answers are no states of the store
 }
 
 // writer opens a store whose write side is to be tested.
@@ -32,7 +32,7 @@ func (w *writer[T]) call(op string, f func(context.Context) (object.Item[T], err
 
 // answered notes what a write that was done answered.
 func (w *writer[T]) answered(op string, item object.Item[T], err error) (object.Item[T], error) {
-	if err == nil && !w.dry {
+	if err == nil && !w.aside {
 		w.st.saw("the answer of "+op, item)
 	}
 	return item, err
@@ -165,9 +165,16 @@ func (w *writer[T]) same(a, b object.Item[T]) bool {
 	return a.Key == b.Key && a.Version == b.Version && a.ID == b.ID && w.st.k.h.Equal(a.Object, b.Object)
 }
 
-// all lists everything.
-func (w *writer[T]) all() map[string]object.Item[T] {
-	l, err := w.st.list(w.st.k.ctx, reflector.ListOptions{})
-	w.st.k.must(err)
+// all lists everything, with item in it.
+func (w *writer[T]) all(item object.Item[T]) map[string]object.Item[T] {
+	k := w.st.k
+	var l listing[T]
+	k.must(k.ifStale(w.st, func() (err error) {
+		l, err = w.st.list(k.ctx, reflector.ListOptions{})
+		if now, there := l.items[item.Key]; err == nil && item.Key != "" && (!there || !w.same(now, item)) {
+			err = fmt.Errorf("the list does not show %q as it is", item.Key)
+		}
+		return err
+	}))
 	return l.items
 }
