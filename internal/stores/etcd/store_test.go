@@ -146,6 +146,7 @@ func TestWatch_ShowsLifeAfterACut(t *testing.T) {
 			}
 		}
 		require.NoError(t, ctx.Err())
+		t.Logf("session %d ended after %d batches in all", sessions, told)
 	}
 }
 

@@ -42,8 +42,8 @@
 // consumer of its own, counts what it is sent, and ends the session when anything
 // is amiss. The consumer is pulled from: a slow reader holds up nobody and buffers
 // little. It reads all of the bucket's history for a full state: where a consumer that
-// is given only the last value of each key loses its connection, a server (2.15) may
-// leave out the value that it was about to send.
+// is given only the last value of each key loses its connection, the server's code
+// (2.15) seems to leave out the value that it was about to send.
 //
 // # Errors
 //
