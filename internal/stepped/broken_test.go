@@ -143,7 +143,7 @@ func TestBrokenLayersAreFound(t *testing.T) {
 			if compare := p.Compare; compare != nil {
 				p.Compare = func(a, b reflector.Cursor) int { return max(0, compare(a, b)) } // as if of another epoch
 			}
-		}}), 9, "which it was not after|a reset, though"},
+		}}), 12, "which it was not after|a reset, though"},
 		"an error is an empty list": {of(broken{list: func(ctx context.Context, src source, opts reflector.ListOptions) (page, error) {
 			p, err := src.List(ctx, opts)
 			if err != nil && ctx.Err() == nil {

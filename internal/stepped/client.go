@@ -28,9 +28,10 @@ type client struct {
 	// What follows is written by the client's goroutines while the scheduler
 	// waits, or by the scheduler while they stand.
 
-	seen  sight            // the cache's
-	point *point           // where the open watch stands, nil before its first batch
-	after reflector.Cursor // where it was to begin
+	seen   sight              // the cache's
+	point  *point             // where the open watch stands, nil before its first batch
+	after  reflector.Cursor   // where it was to begin
+	hangUp context.CancelFunc // ends it, while nothing is on its way
 
 	began   int    // the step in which the last full state began to be read
 	reading *point // what its pages show

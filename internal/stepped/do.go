@@ -184,7 +184,11 @@ func (c *client) do(s step) bool {
 	}
 	call := c.src.standing()
 	if call == nil {
-		return false
+		if s.op != "cut" || c.hangUp == nil {
+			return false
+		}
+		c.hangUp()
+		return true
 	}
 	v := verdict{do: s.op}
 	switch s.op {

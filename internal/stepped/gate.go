@@ -155,7 +155,13 @@ func (g gate) Watch(ctx context.Context, opts reflector.WatchOptions) iter.Seq2[
 			opts.ProgressEvery = 0
 		}
 		s := &session{gate: g, ctx: ctx, yield: yield}
-		for b, err := range g.w.store.Watch(ctx, opts) {
+		idle, hangUp := context.WithCancel(ctx)
+		g.hangUp = hangUp
+		defer func() {
+			hangUp()
+			g.hangUp = nil
+		}()
+		for b, err := range g.w.store.Watch(idle, opts) {
 			if err != nil {
 				s.fail(err)
 				return

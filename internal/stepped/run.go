@@ -178,3 +178,9 @@ func inBubble(t *testing.T, cfg Config, s script, trace bool, history func(*worl
 	})
 	return o
 }
+
+// Check says what is wrong with the text of a history.
+func Check(text string) error {
+	_, err := parse(text)
+	return err
+}
