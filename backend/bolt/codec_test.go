@@ -124,8 +124,7 @@ func two(t *testing.T) patch.Patch {
 }
 
 // TestUndecodableObjects: one that the codec can't read is never left out in
-// silence. Every answer that would have it is an error that names it, and Update
-// puts it right.
+// silence. Every answer that would have it names it, and Update puts it right.
 func TestUndecodableObjects(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx := t.Context()
@@ -150,31 +149,47 @@ func TestUndecodableObjects(t *testing.T) {
 		}
 		_, err := s.Get(ctx, "bad one")
 		named(err)
-		p, err := s.List(ctx, reflector.ListOptions{})
-		named(err)
-		require.Empty(t, p, "no part of a list")
-		_, err = s.List(ctx, reflector.ListOptions{Limit: 2})
-		named(err)
+		faulty := func(faults []reflector.Fault) {
+			t.Helper()
+			require.Len(t, faults, 1)
+			require.Equal(t, "bad one", faults[0].Key)
+			require.Equal(t, object.Version("2"), faults[0].Version)
+			named(faults[0].Err)
+		}
+		p := must(s.List(ctx, reflector.ListOptions{}))
+		require.Len(t, p.Items, 2)
+		faulty(p.Faults)
+		p = must(s.List(ctx, reflector.ListOptions{Limit: 2}))
+		require.Len(t, p.Items, 1)
+		faulty(p.Faults)
+		p = must(s.List(ctx, reflector.ListOptions{Limit: 2, Page: p.Next}))
+		require.Len(t, p.Items, 1)
+		require.Empty(t, p.Faults)
 		require.Len(t, must(s.List(ctx, reflector.ListOptions{KeysOnly: true})).Items, 3)
 		_, err = s.Patch(ctx, "bad one", two(t), object.Any)
 		named(err)
 		_, err = s.Delete(ctx, "bad one", object.Any)
 		named(err)
 
-		watched := func(opts reflector.WatchOptions) (n int, err error) {
-			for _, err = range s.Watch(ctx, opts) {
-				if n++; err != nil {
-					break
+		watched := func(opts reflector.WatchOptions) (b reflector.Batch[int]) {
+			t.Helper()
+			for b, err := range s.Watch(ctx, opts) {
+				require.NoError(t, err)
+				if len(b.Faults) > 0 {
+					return b
 				}
 			}
-			return n, err
+			return b
 		}
-		n, err := watched(reflector.WatchOptions{After: start})
-		named(err)
-		require.ErrorIs(t, err, reflector.ErrExpired, "rule 10: it leads to a full state")
-		require.Equal(t, 2, n)
-		_, err = watched(reflector.WatchOptions{Initial: true})
-		named(err)
+		b := watched(reflector.WatchOptions{After: start})
+		require.Empty(t, b.Events)
+		require.Equal(t, at, b.Cursor)
+		require.Equal(t, start, b.Prev)
+		faulty(b.Faults)
+		b = watched(reflector.WatchOptions{Initial: true})
+		require.Len(t, b.Events, 2)
+		require.True(t, b.Synced)
+		faulty(b.Faults)
 
 		fixed := must(s.Update(ctx, object.Item[int]{Key: "bad one", Version: object.Any, Object: 2}))
 		require.Equal(t, object.Version("4"), fixed.Version)

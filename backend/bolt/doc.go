@@ -86,9 +86,8 @@
 // closed and opened again. A context that ends takes back a write that has not
 // begun; one that has is waited for, so that its answer is true.
 //
-// An object that the codec can't read is [ErrUndecodable] from every call that would
-// answer it, a list of many included; a watch that comes upon it is ErrExpired, too,
-// since the full state may have a better one. Update replaces it. A panic of a codec
+// An object that the codec can't read is [ErrUndecodable] from every call for it
+// alone, and a reflector.Fault of the list or batch that it is in. Update replaces it. A panic of a codec
 // or a patch is a *reflector.PanicError and undoes the write. A damaged file is
 // [ErrCorrupt] from Open, or from the call that comes upon the damage.
 //

@@ -100,11 +100,14 @@ func (s *Store[T]) list(ctx context.Context, opts reflector.ListOptions) (page r
 		return page, err
 	}
 	page.Cursor = cursor(s.file.epoch, at)
-	page.Items = make([]object.Item[T], len(p.records))
-	for i, r := range p.records {
-		if page.Items[i], err = s.item(r, opts.KeysOnly); err != nil {
-			return reflector.Page[T]{}, err
+	page.Items = make([]object.Item[T], 0, len(p.records))
+	for _, r := range p.records {
+		item, err := s.item(r, opts.KeysOnly)
+		if err != nil {
+			page.Faults = append(page.Faults, fault(r, err))
+			continue
 		}
+		page.Items = append(page.Items, item)
 	}
 	if p.more {
 		page.Next = token(s.file.epoch, at, p.records[len(p.records)-1].key)

@@ -77,6 +77,11 @@ func (s *Store[T]) item(r record, keysOnly bool) (object.Item[T], error) {
 	return item, nil
 }
 
+// fault names r, which is there and can't be read.
+func fault(r record, err error) reflector.Fault {
+	return reflector.Fault{Key: r.key, Version: version(r.rev), Err: err}
+}
+
 // event is what is told of c.
 func (s *Store[T]) event(c change) (reflector.Event[T], error) {
 	if c.gone {

@@ -76,17 +76,20 @@ func (w *watch[T]) list() error {
 	b := reflector.Batch[T]{Reset: true}
 	var events []reflector.Event[T]
 	for {
+		b.Faults = nil
 		p, rev, err := f.part(w.ctx, at, last, chunk, false)
 		if err != nil {
 			return err
 		}
 		at, events = rev, events[:0]
 		for _, r := range p.records {
+			last = r.key
 			item, err := w.store.item(r, false)
 			if err != nil {
-				return err
+				b.Faults = append(b.Faults, fault(r, err))
+				continue
 			}
-			events, last = append(events, reflector.Event[T]{Op: reflector.OpPut, Known: true, Item: item}), r.key
+			events = append(events, reflector.Event[T]{Op: reflector.OpPut, Known: true, Item: item})
 		}
 		b.Events = events
 		if !p.more {
@@ -138,12 +141,12 @@ func (w *watch[T]) follow() error {
 			return err
 		}
 		for _, c := range changes {
-			if told[0], err = w.store.event(c); err != nil {
-				// The full state has the object or, better, one that came after it.
-				return fmt.Errorf("%w: %w", reflector.ErrExpired, err)
-			}
 			at := cursor(f.epoch, c.rev)
-			if err := w.tell(reflector.Batch[T]{Events: told, Cursor: at, Prev: w.at}); err != nil {
+			b := reflector.Batch[T]{Events: told, Cursor: at, Prev: w.at}
+			if told[0], err = w.store.event(c); err != nil {
+				b.Events, b.Faults = nil, []reflector.Fault{fault(c.after, err)}
+			}
+			if err := w.tell(b); err != nil {
 				return err
 			}
 			w.rev, w.at = c.rev, at
