@@ -62,3 +62,40 @@ func ExampleBackend_Intercept() {
 	// listed 1
 	// told Bob
 }
+
+// A list is held when it has been read and not yet answered.
+func ExampleBackend_PauseAfter() {
+	ctx := context.Background()
+	users := fake.New(fake.Plan{}, object.Item[string]{Key: "ann", Object: "Ann"})
+	pause := users.PauseAfter(fake.List)
+	listed := make(chan int)
+	go func() {
+		page, _ := users.As("reader").List(ctx, reflector.ListOptions{})
+		listed <- len(page.Items)
+	}()
+	pause.Wait(ctx, 1) // it has been read
+	users.Create(ctx, "bob", "Bob")
+	pause.Release()
+	fmt.Println("listed", <-listed)
+	fmt.Println(users.As("reader").Log())
+	// Output:
+	// listed 1
+	// [reader: list #1 at 1]
+}
+
+// Two callers are struck apart: each one's second read fails, whoever is faster.
+func ExampleBackend_As() {
+	ctx := context.Background()
+	users := fake.New(fake.Plan{Faults: []fake.Fault{{On: fake.Get, Do: fake.Fail, Call: 2}}}, object.Item[string]{Key: "ann", Object: "Ann"})
+	one, two := users.As("one"), users.As("two")
+	for range 2 {
+		one.Get(ctx, "ann")
+	}
+	_, err := two.Get(ctx, "ann")
+	fmt.Println(err)
+	_, err = two.Get(ctx, "ann")
+	fmt.Println(err)
+	// Output:
+	// <nil>
+	// get "ann": fake: a fault, as planned
+}

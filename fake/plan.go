@@ -58,7 +58,7 @@ const (
 	FailAfterCommit
 	// Delay: the call waits for Fault.For before anything is done. A watch waits as
 	// it opens and, unless the fault names one Call, before a batch, which is then
-	// told together with all that had happened by the end of the wait: struck
+	// told together with all else that had happened when the wait began: struck
 	// always, a watch lags behind by Fault.For to twice that. Parts of a streamed
 	// list do not wait. Any operation.
 	Delay
@@ -71,7 +71,8 @@ const (
 	Silence
 	// Cut: a watch ends, with Fault.Err or, without one, as if closed. Watch.
 	Cut
-	// Duplicate: a watch tells the last batch again. Watch; see the package documentation.
+	// Duplicate: a watch tells the last batch again. Watch; see the package
+	// documentation.
 	Duplicate
 	// Reorder: a batch is told after the one that follows it. When that is no
 	// change but a bookmark, the batch is told late, before it. Watch; see the
@@ -93,8 +94,8 @@ const (
 	// Update, Patch and Delete.
 	Conflict
 	// Restore: the store is first set back to what it was when the plan was set or,
-	// with Fault.Back, to Back revisions ago, as memory.Store.Restore does it:
-	// all watches end. Any operation.
+	// with Fault.Back, to Back revisions ago (at most as far as the history
+	// reaches), as memory.Store.Restore does it: all watches end. Any operation.
 	Restore
 )
 

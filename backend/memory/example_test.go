@@ -62,3 +62,24 @@ func ExampleStore_Watch() {
 	// told b Bob false
 	// told a Ann true
 }
+
+// A store comes back from a backup, under a new epoch: who watched is told that its
+// place is gone.
+func ExampleStore_Restore() {
+	ctx := context.Background()
+	names := memory.New[string](nil)
+	names.Create(ctx, "a", "Ann")
+	backup := names.Snapshot()
+	names.Create(ctx, "b", "Bob")
+	page, _ := names.List(ctx, reflector.ListOptions{})
+
+	names.Restore(backup, true)
+	for _, err := range names.Watch(ctx, reflector.WatchOptions{After: page.Cursor}) {
+		fmt.Println(errors.Is(err, reflector.ErrExpired))
+	}
+	page, _ = names.List(ctx, reflector.ListOptions{})
+	fmt.Println(len(page.Items), page.Items[0].Object)
+	// Output:
+	// true
+	// 1 Ann
+}

@@ -192,6 +192,20 @@ func TestAbandonedListsHoldNothing(t *testing.T) {
 	runtime.KeepAlive(s)
 }
 
+func TestFewStatesAreKept(t *testing.T) {
+	s := memory.New[pod](nil)
+	for i := range 30 {
+		must(s.Create(t.Context(), fmt.Sprint(i), pod{}))
+		list(t, s)
+		list(t, s)
+		require.Equal(t, min(i+1, 8), s.States())
+	}
+	must(s.SnapshotAt(at(cursorOf(t, s), 3)))
+	require.Equal(t, 8, s.States())
+	s.Compact()
+	require.Equal(t, 1, s.States())
+}
+
 // What a batch follows is told, by bookmarks too.
 func TestPrev(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -4,9 +4,11 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"strconv"
 	"testing"
 	"testing/synctest"
+	"weak"
 
 	"github.com/homeostat/homeostat/backend/memory"
 	"github.com/homeostat/homeostat/object"
@@ -161,19 +163,60 @@ func TestRestoreEndsWatches(t *testing.T) {
 			}
 		})
 	}
-	// Whoever is in yield at the time is told nothing more.
-	s, then := written(t)
-	for _, opts := range []reflector.WatchOptions{{Initial: true}, {After: then.Cursor()}} {
+}
+
+// Whoever is in yield at the time is told nothing more, of its list or of what it
+// has to catch up with.
+func TestRestoreEndsWhatIsBeingTold(t *testing.T) {
+	for name, opts := range map[string]reflector.WatchOptions{"list": {Initial: true}, "history": {}} {
+		s, then := written(t)
+		if !opts.Initial {
+			opts.After = then.Cursor()
+		}
+		for i := range 1200 {
+			must(s.Create(t.Context(), fmt.Sprint(i), pod{}))
+		}
 		n := 0
 		for _, err := range s.Watch(t.Context(), opts) {
 			require.NoError(t, err)
-			if n++; n == 1 {
+			if n++; n == 2 {
 				s.Restore(then, false)
-				must(s.Create(t.Context(), fmt.Sprint("new", len(opts.After)), pod{}))
 			}
 		}
-		require.Equal(t, 1, n)
+		require.Equal(t, 2, n, name)
 	}
+}
+
+// A copy goes its own way; set back to the original, it does not take its own
+// history for the original's, though the revisions are the same.
+func TestRestoreOfACopyToItsOriginal(t *testing.T) {
+	s, then := written(t)
+	twin := memory.New[pod](nil)
+	for range 3 {
+		twin.Restore(then, false)
+	}
+	must(twin.Create(t.Context(), "x", pod{}))
+	must(twin.Create(t.Context(), "y", pod{}))
+	require.Equal(t, cursorOf(t, s), cursorOf(t, twin))
+	twin.Restore(s.Snapshot(), false)
+	require.Equal(t, list(t, s), list(t, twin))
+	_, err := twin.SnapshotAt(then.Cursor())
+	require.ErrorIs(t, err, reflector.ErrExpired)
+}
+
+// What was undone is let go.
+func TestRestoreLetsObjectsGo(t *testing.T) {
+	s := memory.New[*[1 << 16]byte](nil)
+	must(s.Create(t.Context(), "a", nil))
+	then := s.Snapshot()
+	obj := new([1 << 16]byte)
+	w := weak.Make(obj)
+	must(s.Create(t.Context(), "b", obj))
+	obj = nil
+	s.Restore(then, false)
+	runtime.GC()
+	require.Nil(t, w.Value())
+	runtime.KeepAlive(s)
 }
 
 // Histories with restores to any snapshot of before, of whatever line: what the

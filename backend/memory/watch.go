@@ -16,7 +16,8 @@ const (
 
 // Watch tells what comes after opts.After, one batch for each revision, or begins
 // with the whole state when opts.Initial is set or opts.After is empty. It runs
-// on the goroutine that ranges over it and ends when ctx does.
+// on the goroutine that ranges over it and ends when ctx does, or when the store is
+// restored.
 func (s *Store[T]) Watch(ctx context.Context, opts reflector.WatchOptions) iter.Seq2[reflector.Batch[T], error] {
 	return func(yield func(reflector.Batch[T], error) bool) {
 		if s.fault != nil {
