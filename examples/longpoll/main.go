@@ -21,14 +21,16 @@ import (
 	"github.com/homeostat/homeostat/backend"
 	"github.com/homeostat/homeostat/indexer"
 	"github.com/homeostat/homeostat/informer"
+	"github.com/homeostat/homeostat/object"
 	"github.com/homeostat/homeostat/reconcile"
 	"github.com/homeostat/homeostat/retry"
 )
 
 // Order is placed by somebody, and priced by the controller.
 type Order struct {
-	Tea, Cake int
-	Total     int `json:",omitempty"`
+	object.Meta `json:"meta,omitzero"` // so that it can have finalizers
+	Tea, Cake   int
+	Total       int `json:",omitempty"`
 }
 
 func (o Order) due() int { return 3*o.Tea + 5*o.Cake }
