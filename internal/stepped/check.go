@@ -119,7 +119,7 @@ func (e *ear) heard(ch informer.Change[Thing]) error {
 	}
 	had := e.told[k]
 	if ch.Old.N != had {
-		return fmt.Errorf("Old is %s, it was told %s", state1(ch.Old.N), state1(had))
+		return fmt.Errorf("from %s, though it was told %s", state1(ch.Old.N), state1(had))
 	}
 	now := ch.New.N
 	for _, n := range []int{ch.Old.N, ch.New.N, ch.Last.N} {

@@ -128,7 +128,8 @@ func (c *client) listed(opts reflector.ListOptions, page reflector.Page[Thing]) 
 	if opts.Page == "" {
 		l.began, l.first = c.began, page.Cursor
 	}
-	l.to, l.whole = page.Cursor, page.Next == ""
+	// Keys are only compared.
+	l.to, l.whole = page.Cursor, page.Next == "" && !opts.KeysOnly
 	c.given = ""
 	if !l.whole {
 		return

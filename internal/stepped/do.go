@@ -310,6 +310,7 @@ func (c *client) let(l *line, v verdict) {
 		if call.list.Page != "" {
 			break
 		}
+		c.listing.whole = false
 		c.began, c.reading, c.life, c.last = c.w.step, c.w.model.now(), c.w.model.life, ""
 		if v.page == nil {
 			c.oldSince = time.Time{}
