@@ -35,7 +35,9 @@
 //     object.Any too. A store without IDs leaves them empty and ignores them.
 //  7. Delete answers the last state, under the version of the delete itself; ""
 //     when the store gives deletes none. It is never a version that the object
-//     had while it was there, so that whoever waits for it has seen the delete.
+//     had while it was there, so that whoever waits for it has seen the delete. When
+//     the last state can't be decoded it answers that version without an object:
+//     the delete is done, so it can't be an error.
 //  8. A patch is applied to the object as it is at that moment, in one step. One
 //     that changes nothing writes nothing and answers the object as it is.
 //  9. An error means that nothing was written, with one exception:

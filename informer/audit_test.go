@@ -260,3 +260,22 @@ func TestAudit_ByKeys(t *testing.T) {
 	}
 	h.see(nil, "a I 7 z", "b I 2 y", "c J 1 y", "e I 1 y")
 }
+
+// After a reset, what has the version of before need not be what it was.
+func TestDistrust(t *testing.T) {
+	h := byHand(t)
+	h.list(object.Initial, "a I 1 x", "b I 1 x")
+	h.told = nil
+	h.list(object.Relist, "a I 1 y", "b I 1 x")
+	h.see(nil, "a I 1 x", "b I 1 x") // trusted
+	r := h.sink.Begin(object.Relist)
+	r.Distrust()
+	stage(t, r, "a I 1 y", "b I 1 x")
+	if d := r.Diff(); d != (reflector.Diff{Puts: 1, Of: 2}) {
+		t.Errorf("%+v", d)
+	}
+	if err := r.Commit("z"); err != nil {
+		t.Fatal(err)
+	}
+	h.see([]string{"updated a: x>y @1 relist"}, "a I 1 y", "b I 1 x")
+}

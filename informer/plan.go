@@ -107,7 +107,7 @@ func (p *plan[T]) touches(key string) bool {
 }
 
 func (p *plan[T]) put(item, cur object.Item[T], held bool, s step) {
-	if held && same(cur, item) {
+	if held && same(cur, item, s.wary) {
 		return
 	}
 	if held && recreated(cur, item) {
@@ -156,10 +156,11 @@ func recreated[T any](a, b object.Item[T]) bool {
 	return a.ID != "" && b.ID != "" && a.ID != b.ID
 }
 
-// same: nothing has changed. Versions tell; without any the objects are compared.
-func same[T any](a, b object.Item[T]) bool {
+// same: nothing has changed. Versions tell; without any, or when they are not to be
+// trusted, the objects are compared.
+func same[T any](a, b object.Item[T], wary bool) bool {
 	if a.ID != b.ID || a.Version != b.Version {
 		return false
 	}
-	return a.Version != "" || reflect.DeepEqual(a.Object, b.Object)
+	return a.Version != "" && !wary || reflect.DeepEqual(a.Object, b.Object)
 }

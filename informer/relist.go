@@ -15,7 +15,11 @@ type relist[T any] struct {
 	named   map[string]int
 	changed []reflector.Event[T]
 	faults  []reflector.Fault
+	wary    bool // equal versions do not mean equal objects
 }
+
+// Distrust is reflector.Relist's.
+func (r *relist[T]) Distrust() { r.wary = true }
 
 // Where a key is that is in no need of an event: the cache has the very state, or
 // is to keep what it has.
@@ -50,7 +54,7 @@ func (r *relist[T]) Stage(items []object.Item[T]) error {
 			r.changed[at].Item = *item
 			continue
 		}
-		if cur, ok := r.inf.cache.Item(item.Key); ok && same(cur, *item) {
+		if cur, ok := r.inf.cache.Item(item.Key); ok && same(cur, *item, r.wary) {
 			r.named[cur.Key] = unchanged // not item.Key: nothing of item is kept
 			continue
 		}
@@ -110,10 +114,10 @@ func (r *relist[T]) Diff() reflector.Diff {
 		if ev.Op != reflector.OpPut {
 			continue
 		}
-		if h, refused := i.held[ev.Key]; refused && same(h.item, ev.Item) {
+		if h, refused := i.held[ev.Key]; refused && same(h.item, ev.Item, r.wary) {
 			continue
 		}
-		if cur, ok := i.cache.Item(ev.Key); !ok || !same(cur, ev.Item) {
+		if cur, ok := i.cache.Item(ev.Key); !ok || !same(cur, ev.Item, r.wary) {
 			d.Puts++
 		}
 	}
@@ -173,7 +177,7 @@ func (r *relist[T]) Commit(at reflector.Cursor) error {
 	}
 	i.unreadable(r.faults)
 	r.close()
-	return i.apply(events, step{why: r.why, inferred: true, full: r.seq, at: at})
+	return i.apply(events, step{why: r.why, inferred: true, full: r.seq, at: at, wary: r.wary})
 }
 
 // Unchanged is reflector.Relist's: a full state like any other, for those who wait

@@ -18,6 +18,7 @@ type step struct {
 	inferred bool   // the deletes: nobody saw them
 	full     uint64 // the number of the full state that this is; 0: a batch
 	at       reflector.Cursor
+	wary     bool // of versions: objects are compared
 }
 
 // Apply is reflector.Sink's.

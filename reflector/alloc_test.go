@@ -22,6 +22,7 @@ func (idleRelist) Commit(cursor) error { return nil }
 func (idleRelist) Abort()              {}
 
 func (idleRelist) StageKeys([]item) error { return nil }
+func (idleRelist) Distrust()              {}
 func (idleRelist) Keep([]reflector.Fault) {}
 func (idleRelist) Diff() reflector.Diff   { return reflector.Diff{} }
 

@@ -47,6 +47,7 @@ type cycle[T any] struct {
 	fresh    time.Time
 	audit    bool
 	auditing bool
+	wary     bool // the source was set back: versions of before mean nothing
 	objects  bool // keys and versions are not enough for the next audit
 	latest   bool // no replica could answer: the latest state is asked for
 	suspects int  // full states in a row that were held

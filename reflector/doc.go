@@ -38,14 +38,16 @@
 //     one batch, whose Cursor lies after all of it and from which a watch can go
 //     on; a batch whose Cursor is "" is no such place. The cursor of a page is the
 //     state that the page shows. In a full state that is streamed, objects come in
-//     any order and only Synced has a cursor that counts. A source that knows what
+//     any order and only Synced has a cursor that counts; it may be the one where the
+//     watch stood before. A source that knows what
 //     came right before a batch says so by Prev: a batch that does not follow where
 //     the watch stands proves that a change was lost; it is not shown, a new full
 //     state is taken, and Status.Gaps counts it.
 //  4. Only what can be proven is resumed. A source answers [ErrExpired] to a cursor
 //     after which it may have forgotten anything, and leaves Powers.ResumeProven
-//     unset when it could not tell. A source without positions gives "" for every
-//     cursor and begins each watch with a full state.
+//     unset when it could not tell: then the reflector resumes nothing. At the cursor
+//     of a list that was just read a watch can begin in any case. A source without
+//     positions gives "" for every cursor and begins each watch with a full state.
 //  5. A list may come in pages. If they do not all show one state
 //     (Powers.SnapshotPages is not set, or a later page has another cursor), then
 //     with Powers.Compare nothing is shown until a watch from the first page's
@@ -69,8 +71,9 @@
 //     as [Stuck]; it is waited for however long it takes, since nothing can be left
 //     running.
 //  9. No key is empty. Item.ID is another one after a key was deleted and created
-//     again. Equal key, ID and version mean equal objects. A source without versions
-//     leaves them empty; consumers then compare objects.
+//     again. Within one epoch, equal key, ID and version mean equal objects; after a
+//     reset (rule 6) consumers compare the objects themselves. A source without
+//     versions leaves them empty; consumers then always compare objects.
 //  10. Errors say what to do, wherever they arrive. [ErrExpired] and
 //     [ErrFutureCursor] lead to a full state; so should a change that the source
 //     cannot decode and cannot name. An object that it can name and cannot decode is

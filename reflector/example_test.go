@@ -57,6 +57,9 @@ func (n *next) Keep(faults []reflector.Fault) {
 	}
 }
 
+// Distrust: it trusts nothing in any case.
+func (n *next) Distrust() {}
+
 // StageKeys and Diff: this sink is never audited, and holds nothing.
 func (n *next) StageKeys([]object.Item[string]) error { return nil }
 func (n *next) Diff() reflector.Diff                  { return reflector.Diff{Of: len(n.users.byName)} }

@@ -176,6 +176,7 @@ type sink struct {
 	open    int // relists that have not ended
 	commits int
 	same    int // calls of Unchanged
+	wary    int // calls of Distrust
 	audits  int // relists that were begun as audits
 
 	// Each is asked before the sink does what it is told.
@@ -321,6 +322,16 @@ func (r *relist) Stage(items []item) error {
 		r.staged[it.Key] = it
 	}
 	return nil
+}
+
+func (r *relist) Distrust() {
+	r.use()
+	if len(r.staged)+len(r.kept) > 0 {
+		r.sink.t.Error("Distrust after Stage")
+	}
+	r.sink.mu.Lock()
+	defer r.sink.mu.Unlock()
+	r.sink.wary++
 }
 
 func (r *relist) StageKeys(items []item) error {

@@ -32,7 +32,10 @@ func (c *cycle[T]) list(ctx context.Context) (h *held[T], err error) {
 	l := listing[T]{cycle: c, into: c.begin(), hold: c.buffer}
 	c.auditing = false
 	if c.opts.Freshness == Any && !c.latest {
-		l.opts.Freshness, l.opts.NotBefore = Any, c.cursor
+		l.opts.Freshness = Any
+		if c.powers.Compare != nil {
+			l.opts.NotBefore = c.cursor
+		}
 	}
 	c.buffer = false
 	defer func() {
@@ -144,8 +147,12 @@ func (l *listing[T]) add(page Page[T]) error {
 	l.count += len(page.Items)
 	if l.pages == 1 {
 		// Refused early: the rest of an older list is not worth reading.
-		if _, err := c.judge(page.Cursor); err != nil {
+		reset, err := c.judge(page.Cursor)
+		if err != nil {
 			return err
+		}
+		if reset || c.ahead {
+			l.into.distrust()
 		}
 		l.first, l.last = page.Cursor, page.Cursor
 		l.hold = l.hold || page.Next != "" && !c.powers.SnapshotPages

@@ -58,6 +58,10 @@ func (c *cycle[T]) judge(at Cursor) (reset bool, err error) {
 	return false, &lagError{at: at, has: c.cursor}
 }
 
+// errWary: a full state that was streamed turned out to be a reset, and is taken once
+// more.
+var errWary = fmt.Errorf("reflector: the source was set back: %w", errAgain)
+
 // lagError: a full state is older than what the sink has.
 type lagError struct{ at, has Cursor }
 

@@ -123,6 +123,8 @@ func (s *session[T]) ended(ctx context.Context, opts WatchOptions) (e end) {
 	moot := errors.Is(s.last, ErrExpired) || errors.Is(s.last, ErrFutureCursor)
 	miss, missed := errors.AsType[*missError](cause)
 	switch {
+	case errors.Is(s.verdict, errAgain):
+		e.ours, c.full = true, true
 	case s.verdict != nil:
 		e.err, c.full = s.verdict, true
 	case cause != nil:

@@ -60,6 +60,10 @@ type Relist[T any] interface {
 	// Unstage takes the object under key out again: the source said that it was
 	// deleted while it streamed. A key that was not staged is nothing special.
 	Unstage(key string)
+	// Distrust says, before anything is staged, that the source was set back or is
+	// another one: equal versions do not mean equal objects, which are to be compared
+	// themselves.
+	Distrust()
 	// Keep names objects that are there in a state that the source cannot read: they
 	// are not deleted, and the sink keeps what it has of them.
 	Keep(faults []Fault)

@@ -105,7 +105,8 @@ type ListOptions struct {
 	Limit     int
 	Freshness Freshness
 	// NotBefore bounds either freshness: the answer's cursor must not lie before
-	// it. A source that has not come so far answers ErrFutureCursor.
+	// it. A source that has not come so far answers ErrFutureCursor; to a cursor of
+	// another epoch, ErrExpired. Without Powers.Compare it is not asked for.
 	NotBefore Cursor
 	// KeysOnly leaves out the objects: key, version and ID are enough. Sources
 	// without Powers.KeysOnly ignore it.
@@ -119,7 +120,9 @@ type WatchOptions struct {
 	// or has no positions, and at its present end otherwise.
 	After Cursor
 	// Initial asks for the full state first (a batch with Reset … a batch with
-	// Synced), whatever After says. Only for sources with Powers.Initial.
+	// Synced), whatever After says. Only for sources with Powers.Initial; one that
+	// finds out only when it is asked that it can't answers errors.ErrUnsupported,
+	// and full states are listed.
 	Initial bool
 	// ProgressEvery asks for a batch at least so often, if need be an empty one.
 	// 0 is never. Sources without Powers.Progress ignore it.

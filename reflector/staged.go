@@ -17,6 +17,7 @@ type staged[T any] struct {
 	relist Relist[T] // nil when it has ended
 	items  []object.Item[T]
 	faults map[string]error // what cannot be read of it
+	wary   bool             // the sink compares objects
 }
 
 // begin tells the sink that a full state may be read from now on.
@@ -32,7 +33,11 @@ func (c *cycle[T]) begin() *staged[T] {
 	c.inside = "sink Begin"
 	relist := c.sink.Begin(why)
 	c.inside = was
-	return &staged[T]{cycle: c, why: why, relist: relist}
+	s := &staged[T]{cycle: c, why: why, relist: relist}
+	if c.wary {
+		s.distrust()
+	}
+	return s
 }
 
 // put stages one object; it goes to the sink with others.
@@ -94,6 +99,18 @@ func (s *staged[T]) keep(faults []Fault) error {
 	return nil
 }
 
+// distrust has the sink compare objects. It is called before anything is staged.
+func (s *staged[T]) distrust() {
+	if s.wary || !s.cycle.synced {
+		return
+	}
+	s.wary = true
+	was := s.cycle.inside
+	s.cycle.inside = "sink Distrust"
+	s.relist.Distrust()
+	s.cycle.inside = was
+}
+
 // diff asks the sink what a commit would change.
 func (s *staged[T]) diff() Diff {
 	was := s.cycle.inside
@@ -153,6 +170,11 @@ func (s *staged[T]) commit(at Cursor) error {
 	if err != nil {
 		return err
 	}
+	if reset && c.synced && !s.wary {
+		// Known too late: what was equal by version is let go.
+		c.wary = true
+		return errWary
+	}
 	var d Diff
 	wanted := c.opts.Trace != nil && c.opts.Trace.Full != nil
 	if wanted || s.why == object.Audit || c.opts.guards() {
@@ -207,7 +229,7 @@ func (s *staged[T]) end(at Cursor, reset bool, call string, how func(Relist[T], 
 	reset, c.ahead = reset || c.ahead, false
 	c.cursor, c.behind = at, false
 	c.full, c.whole, c.synced, c.auditing = false, true, true, false
-	c.latest = false
+	c.latest, c.wary = false, false
 	c.fresh = time.Now()
 	c.lagging = time.Time{}
 	c.track.committed(at, reset)

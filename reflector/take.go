@@ -22,6 +22,15 @@ func (s *session[T]) take(b Batch[T]) error {
 	case b.Reset && s.staging:
 		return broken("a full state begins within another")
 	case b.Reset:
+		if b.Synced && b.Cursor != "" { // all in one batch: it is known in time
+			reset, err := s.cycle.judge(b.Cursor)
+			if err != nil {
+				return err
+			}
+			if reset {
+				s.into.distrust()
+			}
+		}
 		// A list that waited for this watch is of no use any more.
 		s.staging, s.held = true, nil
 		s.drop("the watch began a full state before it came to the list")

@@ -14,7 +14,7 @@ import (
 // Response turns the status of an HTTP answer into a word:
 //
 //	2xx, 3xx, any of ok             nil
-//	429, 503 with Retry-After       After
+//	429, 5xx with Retry-After       After
 //	408, 425, 429, 5xx              a plain error: again after a backoff
 //	other 4xx                       Permanent
 //
@@ -63,7 +63,7 @@ func statusError(r *http.Response) error {
 // retryAfter is what the answer says about when to come back. A time that has
 // passed already is 0.
 func retryAfter(r *http.Response) (time.Duration, bool) {
-	if r.StatusCode != http.StatusTooManyRequests && r.StatusCode != http.StatusServiceUnavailable {
+	if r.StatusCode != http.StatusTooManyRequests && r.StatusCode < 500 {
 		return 0, false
 	}
 	value := strings.TrimSpace(r.Header.Get("Retry-After"))

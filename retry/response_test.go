@@ -91,9 +91,9 @@ func TestResponseRetryAfter(t *testing.T) {
 				require.Equal(t, !tt.none, named, name)
 			}
 		}
-		for _, code := range []int{400, 404, 500, 502, 504} {
+		for code, says := range map[int]bool{400: false, 404: false, 409: false, 429: true, 500: true, 502: true, 504: true} {
 			_, named := retry.Delay(retry.Response(answer(code, "Retry-After", "30")))
-			require.False(t, named, "%d does not say when", code)
+			require.Equal(t, says, named, "whether %d says when", code)
 		}
 		require.NoError(t, retry.Response(answer(503, "Retry-After", "30"), 503))
 		require.NoError(t, retry.Response(answer(301, "Retry-After", "30")))

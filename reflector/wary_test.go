@@ -1,0 +1,75 @@
+package reflector_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/homeostat/homeostat/reflector"
+)
+
+// Rule 9: once the source was set back, equal versions prove nothing. The sink is
+// told so before anything is staged, and once.
+func TestDistrustAfterAReset(t *testing.T) {
+	list := func(at ...cursor) *source {
+		return &source{powers: powers{Compare: compare, ResumeProven: true}, list: seq(at...), watch: idle}
+	}
+	stream := func(whole bool, at ...cursor) *source {
+		src := &source{powers: powers{Compare: compare, Initial: true}}
+		src.watch = func(ctx context.Context, n int, o reflector.WatchOptions, yield yield) {
+			c := at[min(n, len(at))-1]
+			b := batch{Reset: true, Synced: true, Events: events("a=1", "b=1"), Cursor: c}
+			if !whole {
+				b = batch{Reset: true, Events: events("a=1")}
+				if !yield(b, nil) {
+					return
+				}
+				b = batch{Synced: true, Events: events("b=1"), Cursor: c}
+			}
+			if yield(b, nil) {
+				<-ctx.Done()
+			}
+		}
+		return src
+	}
+	for _, c := range []struct {
+		name    string
+		src     *source
+		commits int // after the first
+		wary    int
+		calls   int // of List or Watch that it took, with the first
+	}{
+		{"list, later", list("e/10", "e/20"), 1, 0, 2},
+		{"list, another epoch", list("e/10", "f/2"), 1, 1, 2},
+		{"list, insisting on an older state", list("e/10", "e/5"), 1, 1, 0},
+		{"stream in one batch", stream(true, "e/10", "f/2"), 1, 1, 2},
+		{"stream", stream(false, "e/10", "f/2"), 1, 1, 3},
+		{"stream, later", stream(false, "e/10", "e/11"), 1, 0, 2},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				s := newSink(t)
+				r := start(t, c.src, s, &reflector.Options{Session: -1, Audit: -1})
+				after(0)
+				want(t, "the first is trusted", s.wary, 0)
+				r.Relist("test")
+				after(5 * time.Minute)
+				want(t, "commits", s.commits, 1+c.commits)
+				want(t, "resets", r.Status().Resets, uint64(c.wary))
+				if c.calls > 0 {
+					lists, watches := c.src.calls()
+					want(t, "calls", max(lists, watches), c.calls)
+					want(t, "wary", s.wary, c.wary)
+					want(t, "failures", r.Status().Failures, 0)
+				}
+				if c.wary > 0 && s.wary == 0 {
+					t.Error("the sink was not told")
+				}
+				was := s.wary
+				r.Relist("test")
+				after(time.Minute)
+				want(t, "wary of what came after", s.wary, was)
+			})
+		})
+	}
+}
