@@ -136,6 +136,7 @@ func (r *relist[T]) Stage(items []object.Item[T]) error {
 }
 
 func (r *relist[T]) Unstage(key string) { delete(r.items, key) }
+func (r *relist[T]) Distrust()          {}
 
 func (r *relist[T]) Commit(reflector.Cursor) error {
 	r.sink.mu.Lock()
