@@ -44,9 +44,9 @@ func TestG1_G2_G3_G8_G9_SteppedHistories(t *testing.T) {
 	}
 	t.Log(&all)
 	require.Equal(t, n, all.Histories)
-	require.GreaterOrEqual(t, all.Steps, 100*n)
+	require.GreaterOrEqual(t, all.FewestSteps, 100)
+	require.GreaterOrEqual(t, all.FewestFaults, 3)
 	// The weather was as bad as it was meant to be.
-	require.GreaterOrEqual(t, all.Faults, 3*n)
 	for op, many := range map[string]int{
 		"compact": 1, "restore": 1, "rewind": 1, "cut": 1, "fail": 4, "drop": 1, "dup": 1, "hold": 1, "relist": 1, "restart": 1, "rejoin": 1, "wait": 1,
 	} {

@@ -11,6 +11,8 @@ import (
 // weather was as bad as it was meant to be.
 type Stats struct {
 	Histories, Steps, Faults int
+	// FewestSteps and FewestFaults are those of the history that had the fewest.
+	FewestSteps, FewestFaults int
 	// Done counts the steps by name.
 	Done map[string]int
 	// What the reflectors say of themselves in the end; Synced counts the steps at
@@ -21,6 +23,10 @@ type Stats struct {
 
 // Add adds those of others.
 func (s *Stats) Add(t *Stats) {
+	if s.Histories == 0 {
+		s.FewestSteps, s.FewestFaults = t.FewestSteps, t.FewestFaults
+	}
+	s.FewestSteps, s.FewestFaults = min(s.FewestSteps, t.FewestSteps), min(s.FewestFaults, t.FewestFaults)
 	s.Histories += t.Histories
 	s.Steps += t.Steps
 	s.Faults += t.Faults
@@ -53,7 +59,10 @@ func (s *Stats) String() string {
 
 // count adds the history that has just ended, before it is brought to rest.
 func (s *Stats) count(w *world) {
-	t := Stats{Histories: 1, Steps: len(w.done), Faults: w.faults, Done: map[string]int{}, Synced: w.synced, Looks: w.looks}
+	t := Stats{
+		Histories: 1, Steps: len(w.done), Faults: w.faults, FewestSteps: len(w.done), FewestFaults: w.faults,
+		Done: map[string]int{}, Synced: w.synced, Looks: w.looks,
+	}
 	for _, st := range w.done {
 		t.Done[st.op]++
 	}
