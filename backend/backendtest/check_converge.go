@@ -50,10 +50,8 @@ func converge[T any](k *kit[T]) {
 	}
 	err := k.soon(equal)
 	rnd := rand.New(rand.NewPCG(1, 2))
-	for range 8 {
-		if err != nil {
-			break
-		}
+	proven := st.powers.ResumeProven || !st.positional()
+	for i := 0; i < 8 && err == nil; i++ {
 		for range 1 + rnd.IntN(6) {
 			key := k.h.Key(rnd.IntN(12))
 			if rnd.IntN(3) == 0 {
@@ -62,18 +60,17 @@ func converge[T any](k *kit[T]) {
 				st.write(k.put(key))
 			}
 		}
-		proven := st.powers.ResumeProven || !st.positional()
-		switch rnd.IntN(4) {
-		case 0:
+		// Of what is forgotten nothing is promised before the next full state, unless
+		// resumes are proven.
+		switch {
+		case i%4 == 0:
 			st.may(st.fx.Cut)
-		case 1:
-			if proven { // else nothing is promised before the next full state
-				st.may(st.fx.Compact)
-			}
-		case 2:
-			if proven {
-				st.may(st.fx.Forget)
-			}
+		case i%4 == 1 && proven:
+			st.may(st.fx.Compact)
+		case i%4 == 2 && proven:
+			st.may(st.fx.Forget)
+		case i%4 == 3:
+			r.Relist("the kit wants to see one")
 		}
 		st.write(k.put(k.h.Key(rnd.IntN(12))))
 		err = k.soon(equal)

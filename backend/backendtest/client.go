@@ -35,7 +35,8 @@ type client[T any] struct {
 	patient bool // try again after errors, until the time is over
 	every   int  // end each session after so many batches with a cursor; 0 never
 	taken   int  // batches of the session that moved something
-	tries   int  // sessions in a row that came to an end before anything moved
+	tries   int  // sessions in a row that ended where one had ended before
+	been    map[reflector.Cursor]bool
 	onBatch func(reflector.Batch[T]) error
 }
 
@@ -136,9 +137,10 @@ func (c *client[T]) open(end time.Time, stop <-chan struct{}) error {
 	return nil
 }
 
-// pause keeps sessions that end at once from following each other without any.
+// pause keeps sessions that end at once from following each other for ever, in no
+// time.
 func (c *client[T]) pause(stop <-chan struct{}) error {
-	if c.tries < 3 {
+	if c.tries == 0 {
 		return nil
 	}
 	select {
@@ -147,6 +149,18 @@ func (c *client[T]) pause(stop <-chan struct{}) error {
 	case <-c.st.k.ctx.Done():
 	}
 	return c.st.k.ctx.Err()
+}
+
+// moved says that the session came to where none was before, or not.
+func (c *client[T]) moved() {
+	c.tries++
+	if !c.been[c.at] && c.taken > 0 {
+		c.tries = 1
+	}
+	if c.been == nil {
+		c.been = map[reflector.Cursor]bool{}
+	}
+	c.been[c.at] = true
 }
 
 // close ends the session, if there is one.
@@ -166,10 +180,7 @@ func (c *client[T]) take(e event[T]) error {
 		if err := c.close(); err != nil {
 			return err
 		}
-		c.tries++
-		if c.taken > 0 {
-			c.tries = 1
-		}
+		c.moved()
 		return nil
 	case e.err != nil:
 		moot := errors.Is(e.err, reflector.ErrExpired) || errors.Is(e.err, reflector.ErrFutureCursor)
@@ -191,9 +202,7 @@ func (c *client[T]) take(e event[T]) error {
 	}
 	if c.stage == nil && e.batch.Cursor != c.s.opts.After || e.batch.Synced {
 		if c.taken++; c.every > 0 && c.taken >= c.every {
-			if e.batch.Synced {
-				c.tries = 3 // there is one at once in the next session, too
-			}
+			c.moved()
 			return c.close()
 		}
 	}

@@ -54,6 +54,10 @@ func (m *model) Powers() reflector.Powers[thing] {
 func (m *model) compare(a, b reflector.Cursor) int {
 	x, okx := m.parse(a)
 	y, oky := m.parse(b)
+	before, _, _ := strings.Cut(string(a), ".")
+	if after, _, _ := strings.Cut(string(b), "."); before != after {
+		return 0
+	}
 	switch {
 	case !okx || !oky:
 		return 0
@@ -222,6 +226,7 @@ type watching struct {
 	live  int // batches
 	prev  reflector.Cursor
 	cutAt chan struct{}
+	deaf  bool
 }
 
 func (w *watching) run() {
@@ -318,8 +323,9 @@ func (w *watching) extra() []event {
 
 func (w *watching) tell(b batch) bool {
 	ok := w.yield(b, nil)
-	if w.bad == "ignores its context in yield" {
-		return ok
+	if w.bad == "ignores its context in yield" && ok {
+		w.deaf = w.ctx.Err() != nil
+		return true
 	}
 	return ok && w.ctx.Err() == nil
 }
@@ -361,11 +367,11 @@ func (w *watching) follow() {
 		defer ticker.Stop()
 		progress = ticker.C
 	}
-	done := w.ctx.Done()
-	if w.bad == "context ignored when idle" {
-		done = nil
-	}
 	for {
+		done := w.ctx.Done()
+		if w.bad == "context ignored when idle" || w.deaf {
+			done = nil
+		}
 		steps, changed, err := w.after()
 		if err != nil {
 			w.yield(batch{}, err)

@@ -117,6 +117,9 @@ func (m *model) update(ctx context.Context, it item, dry bool) (item, error) {
 	if err := m.ready(ctx, it.Version); err != nil {
 		return item{}, failed("update", it.Key, err)
 	}
+	if m.bad == "preconditions not checked" {
+		time.Sleep(time.Millisecond) // others write meanwhile
+	}
 	if m.bad == "Any fails when others write" && it.Version == object.Any {
 		var cur item
 		m.locked(func() { cur = m.objects[it.Key] })
