@@ -191,6 +191,17 @@ func TestWatchDecisionsAreByBatch(t *testing.T) {
 	})
 }
 
+func TestWatchDecisionsAreByCaller(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := fake.New[pod](plan(fake.Fault{Do: fake.Drop, OneIn: 3}))
+		start := must(b.List(t.Context(), listAll)).Cursor
+		feed(b, 1, 40)
+		one := must(told(t, b.As("one"), reflector.WatchOptions{After: start}))
+		other := must(told(t, b.As("other"), reflector.WatchOptions{After: start}))
+		require.NotEqual(t, say(one), say(other))
+	})
+}
+
 func TestPlanStrikesEachCallerAnew(t *testing.T) {
 	b := fake.New(plan(), item{Key: "a"})
 	ann := b.As("ann")

@@ -111,6 +111,11 @@ func TestWhichCallIsStruck(t *testing.T) {
 	require.Equal(t, once, struck(at(7, fake.Fault{OneIn: 10}), 2000), "the same seed")
 	require.NotEqual(t, once, struck(at(8, fake.Fault{OneIn: 10}), 2000), "another seed")
 
+	require.NotEqual(t, once, struck(at(7, fake.Fault{OneIn: 10}).As("ann"), 2000), "another caller")
+	b = at(7, fake.Fault{OneIn: 10})
+	b.As("ann").Get(t.Context(), "a")
+	require.Equal(t, once, struck(b, 2000), "whatever others do")
+
 	b = at(7, fake.Fault{OneIn: 10})
 	var mixed []int
 	for i := 1; i <= 2000; i++ { // calls of other operations do not move the faults

@@ -56,6 +56,7 @@ func TestF05_OddSeedsAreErrorsOrTakenRaw(t *testing.T) {
 
 			err = b.SeedRaw(c.items...)
 			require.Equal(t, errors.Is(c.is, backend.ErrNoKey), errors.Is(err, fake.ErrBadSeed), "%v", err)
+			require.Equal(t, errors.Is(c.is, backend.ErrNoKey), errors.Is(err, backend.ErrNoKey), "%v", err)
 			got := must(b.List(t.Context(), listAll)).Items
 			require.Len(t, got, c.raw)
 			last := c.items[len(c.items)-1]

@@ -1,6 +1,7 @@
 package fake_test
 
 import (
+	"context"
 	"testing"
 	"testing/synctest"
 
@@ -25,8 +26,13 @@ func TestStaleRead(t *testing.T) {
 	require.Equal(t, 1, must(b.Get(ctx, "b")).Object.N, "one revision ago")
 	require.Len(t, must(b.List(ctx, listAll)).Items, 5)
 
+	ended, cancel := context.WithCancel(ctx)
+	cancel()
+	_, err := b.Get(ended, "b")
+	failed(t, err, backend.Error{Op: "get", Key: "b", Err: context.Canceled})
+
 	b.SetPlan(plan(fake.Fault{Do: fake.StaleRead, Back: 3}))
-	_, err := b.Get(ctx, "f")
+	_, err = b.Get(ctx, "f")
 	failed(t, err, backend.Error{Op: "get", Key: "f", Err: backend.ErrNotFound})
 	first := must(b.List(ctx, reflector.ListOptions{Limit: 2}))
 	require.Equal(t, at(head, 3), first.Cursor)

@@ -45,6 +45,8 @@ func TestDropAndReorder(t *testing.T) {
 		{name: "reorder, unseen", fault: fake.Fault{Do: fake.Reorder, Call: 1, Unseen: true}, want: "0, 0<2 c, 2<1 b, 1<3 d, 3<4 e"},
 		{name: "reorder everything", fault: fake.Fault{Do: fake.Reorder}, want: "0, 1<2 c, 0<1 b, 3<4 e, 2<3 d"},
 		{name: "what is dropped is not reordered", fault: fake.Fault{Do: fake.Drop, Call: 1}, more: []fake.Fault{{Do: fake.Reorder, Call: 1}}, want: "0, 1<2 c, 2<3 d, 3<4 e"},
+		{name: "a drop unseen, an order seen", fault: fake.Fault{Do: fake.Drop, Call: 1, Unseen: true}, more: []fake.Fault{{Do: fake.Reorder}}, want: "0, 2<3 d, 0<2 c"},
+		{name: "a drop seen, an order unseen", fault: fake.Fault{Do: fake.Drop, Call: 1}, more: []fake.Fault{{Do: fake.Reorder, Unseen: true}}, want: "0, 1<3 d, 3<2 c"},
 		{name: "what is held is not duplicated", fault: fake.Fault{Do: fake.Reorder, Call: 1}, more: []fake.Fault{{Do: fake.Duplicate}}, want: "0, 1<2 c, 0<1 b, 1<2 c, 2<3 d, 2<3 d, 3<4 e, 3<4 e"},
 		{name: "duplicate by call", fault: fake.Fault{Do: fake.Duplicate, Call: 1}, want: "0, 0<1 b, 0<1 b, 1<2 c, 2<3 d, 3<4 e"},
 	}

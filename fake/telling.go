@@ -19,8 +19,8 @@ type telling[T any] struct {
 	changes int  // those of them that were changes: no bookmark, no part of a list
 	listing bool // between Reset and Synced
 
-	told  reflector.Cursor    // of the batch that was told last
-	blind bool                // the source takes that for the one before the next
+	blind bool                // the source errs about what comes before the next batch:
+	prev  reflector.Cursor    // it takes this for it
 	held  *reflector.Batch[T] // to be told after the next
 	hides bool                // and the source does not know it
 }
@@ -50,6 +50,9 @@ func (t *telling[T]) batch(b reflector.Batch[T]) bool {
 	change := !list && len(b.Events) > 0
 	if change {
 		t.changes++
+	}
+	if t.blind {
+		b.Prev, t.blind = t.prev, false
 	}
 	if list && t.call.partial {
 		b.Events = b.Events[:len(b.Events)/2]
@@ -86,7 +89,7 @@ func (t *telling[T]) before(b reflector.Batch[T], change bool, faults []Fault, o
 		case lost || !change:
 		case f.Do == Drop:
 			t.note(f, nil)
-			lost, t.blind = true, f.Unseen
+			lost, t.blind, t.prev = true, f.Unseen, b.Prev
 		case f.Do == Reorder && t.held == nil:
 			t.note(f, nil)
 			held := b
@@ -117,27 +120,19 @@ func (t *telling[T]) inTurn(b *reflector.Batch[T], change bool) bool {
 	case !change: // nothing that it could come after
 		return t.tell(held) && t.tell(b)
 	}
-	t.blind = t.blind || hides
-	if !t.tell(b) {
-		return false
+	if hides { // it takes them for being in order
+		b.Prev, held.Prev = held.Prev, b.Cursor
+		t.blind, t.prev = true, held.Cursor
 	}
-	t.blind = hides
-	if !t.tell(held) {
-		return false
-	}
-	t.blind = hides
-	return true
+	return t.tell(b) && t.tell(held)
 }
 
 func (t *telling[T]) tell(b *reflector.Batch[T]) bool {
-	if t.blind {
-		b.Prev, t.blind = t.told, false
-	}
 	if !t.yield(*b, nil) {
 		return false
 	}
 	if b.Cursor != "" {
-		t.told, t.call.Revision = b.Cursor, revision(b.Cursor)
+		t.call.Revision = revision(b.Cursor)
 	}
 	return t.ctx.Err() == nil
 }
