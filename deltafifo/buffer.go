@@ -18,8 +18,9 @@ type Buffer[T any] struct {
 	closed chan struct{}
 	start  time.Time // what the pending keys' ages count from
 
-	mu sync.Mutex
-	q  queue[T]
+	mu    sync.Mutex
+	q     queue[T]
+	marks []*mark // ascending
 	// shut is closed's twin under mu, so that no push slips in after Close.
 	shut bool
 }
@@ -120,7 +121,9 @@ func (b *Buffer[T]) takeLocked(buf []Delta[T]) []Delta[T] {
 	return buf
 }
 
+// wakeLocked is called after every change of what is pending.
 func (b *Buffer[T]) wakeLocked() {
+	b.passLocked()
 	if b.q.len() == 0 {
 		return
 	}
@@ -144,6 +147,7 @@ func (b *Buffer[T]) closeLocked() {
 	}
 	b.shut = true
 	b.q.drop()
+	b.marks = nil
 	close(b.closed)
 }
 

@@ -98,6 +98,8 @@
 // stopped to care. Pops also end with the cause of their context. Everything is
 // checked before anything is taken.
 //
+// WaitPopped is a watermark: everything up to here has been handed over.
+//
 // # Debugging
 //
 // Stats tells how much is pending, since when, and how much was merged away: Keys

@@ -29,3 +29,10 @@ func (f *FIFO[T]) Room() (keys, entries, held int) {
 	defer f.b.mu.Unlock()
 	return keys, entries, f.held.peak
 }
+
+// Marks is how many places somebody waits for.
+func (b *Buffer[T]) Marks() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return len(b.marks)
+}

@@ -16,6 +16,7 @@ type queue[T any] struct {
 	freeLen     int
 	deltas      int
 	initial     int // how many entries have the flag
+	turns       uint64
 	compacted   uint64
 }
 
@@ -28,6 +29,7 @@ const maxFree = 1024
 type entry[T any] struct {
 	prev, next *entry[T]
 	since      time.Duration // when first was pushed, counted from the Buffer's start
+	turn       uint64        // the place in the order of keys; the front's is the lowest
 	initial    bool          // the FIFO's: part of what Synced waits for
 	first      Delta[T]      // Type 0: nothing is pending
 	rest       []Delta[T]
@@ -112,6 +114,8 @@ func (q *queue[T]) remove(e *entry[T]) {
 
 func (q *queue[T]) append(e *entry[T]) {
 	q.keys.put(e.first.Item.Key, e)
+	q.turns++
+	e.turn = q.turns
 	e.prev = q.back
 	if q.back == nil {
 		q.front = e
@@ -167,7 +171,7 @@ func (q *queue[T]) give(e *entry[T]) {
 
 // drop lets go of everything, also of the memory.
 func (q *queue[T]) drop() {
-	*q = queue[T]{keepAll: q.keepAll, compacted: q.compacted}
+	*q = queue[T]{keepAll: q.keepAll, compacted: q.compacted, turns: q.turns}
 }
 
 // putBefore puts ds, deltas of e's key, before what is pending in e.
