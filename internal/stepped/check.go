@@ -3,6 +3,7 @@ package stepped
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/homeostat/homeostat/informer"
 	"github.com/homeostat/homeostat/reflector"
@@ -203,10 +204,10 @@ func (c *client) last1() {
 	}
 }
 
-// doing says what the client is at.
+// doing says what the client is at; to the second, since jitter moves what is less.
 func (c *client) doing() string {
 	st := c.inf.Status().Source
-	text := fmt.Sprintf("%s since %s", st.State, st.Since.Sub(c.w.began))
+	text := fmt.Sprintf("%s since %s", st.State, st.Since.Sub(c.w.began).Truncate(time.Second))
 	if st.Err != nil {
 		text += ": " + st.Err.Error()
 	}

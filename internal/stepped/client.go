@@ -72,8 +72,7 @@ func options(k kind) *informer.Options {
 		Audit:      -1,
 	}
 	if k.has("audit") {
-		// So much below the tick of a second at which it is noticed that its jitter
-		// makes no difference.
+		// So short that it begins before the next step, whatever its jitter.
 		o.Audit = 100 * time.Millisecond
 	}
 	return o

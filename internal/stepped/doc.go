@@ -63,9 +63,8 @@
 // # Ordering and delivery
 //
 // The scheduler's choices follow from the seed alone. Nothing may depend on chance:
-// backoffs have no jitter, audits are due at the next tick however they are jittered,
-// polls ask within a second, all pauses are whole seconds, and each WaitFor begins at
-// a moment of its own. TestDeterminism holds it to that. What can't be helped (the
+// backoffs have no jitter, audits and polls begin within the next second whatever theirs
+// is, all pauses are whole seconds, and each WaitFor begins at a moment of its own. TestDeterminism holds it to that. What can't be helped (the
 // pages that are held back come out of a map) a kind must not show: see drawKind.
 //
 // # Debugging
