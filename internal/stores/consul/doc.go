@@ -38,6 +38,7 @@
 // without an index is an error, also a 404: it is none of Consul's. Index 0, which
 // must not be waited for, ends the watch after it was shown.
 //
-// A value that the codec cannot decode fails the whole state: a part of a list
-// must not be taken for all of it.
+// A value that the codec cannot decode is a reflector.Fault of the state that it is
+// in, and an error of Get and Patch that names its key; Update and Delete need not
+// decode it.
 package consul

@@ -26,25 +26,29 @@ func (s *Store[T]) reads(stale bool) url.Values {
 
 // Get reads one object; backend.ErrNotFound when there is none.
 func (s *Store[T]) Get(ctx context.Context, key string) (object.Item[T], error) {
-	item, err := s.read(ctx, key)
+	e, err := s.read(ctx, key)
+	var item object.Item[T]
+	if err == nil {
+		item, err = s.item(e)
+	}
 	if err != nil {
-		return object.Item[T]{}, &backend.Error{Op: "get", Key: key, Err: err}
+		return object.Item[T]{}, &backend.Error{Op: "get", Key: key, Found: item.Version, Err: err}
 	}
 	return item, nil
 }
 
-func (s *Store[T]) read(ctx context.Context, key string) (object.Item[T], error) {
+func (s *Store[T]) read(ctx context.Context, key string) (entry, error) {
 	if key == "" {
-		return object.Item[T]{}, backend.ErrNotFound
+		return entry{}, backend.ErrNotFound
 	}
-	f, err := s.query(ctx, s.prefix+key, consistent())
-	if err == nil && len(f.items) == 0 {
+	a, err := s.query(ctx, s.prefix+key, consistent())
+	if err == nil && len(a.entries) == 0 {
 		err = backend.ErrNotFound
 	}
 	if err != nil {
-		return object.Item[T]{}, err
+		return entry{}, err
 	}
-	return f.items[0], nil
+	return a.entries[0], nil
 }
 
 // List answers everything. There are no pages, and no keys without values.
@@ -57,11 +61,13 @@ func (s *Store[T]) List(ctx context.Context, opts reflector.ListOptions) (page r
 	stale := s.stale || opts.Freshness == reflector.Any
 	q := s.reads(stale && opts.NotBefore == "")
 	q.Set("recurse", "")
-	f, err := s.query(ctx, s.prefix, q)
+	a, err := s.query(ctx, s.prefix, q)
 	if err != nil {
 		return page, fmt.Errorf("consul: list: %w", err)
 	}
-	return reflector.Page[T]{Items: f.items, Cursor: f.cursor()}, nil
+	page.Items, page.Faults = s.items(a.entries)
+	page.Cursor = a.cursor()
+	return page, nil
 }
 
 // Watch tells the full state whenever it is another one. After opts.After it waits
@@ -81,11 +87,11 @@ func (s *Store[T]) Watch(ctx context.Context, opts reflector.WatchOptions) iter.
 			}
 		}
 		for ctx.Err() == nil {
-			f, err := w.next(ctx)
+			a, err := w.next(ctx)
 			if err != nil && ctx.Err() == nil {
 				w.fail(err)
 			}
-			if err != nil || !w.tell(f) {
+			if err != nil || !w.tell(a) {
 				return
 			}
 		}
@@ -97,8 +103,8 @@ type watch[T any] struct {
 	store *Store[T]
 	every time.Duration
 	yield func(reflector.Batch[T], error) bool
-	at    uint64   // the index to wait for the end of; 0: do not wait
-	told  *full[T] // without its items; nil: nothing was told
+	at    uint64  // the index to wait for the end of; 0: do not wait
+	told  *answer // without its entries; nil: nothing was told
 }
 
 func (w *watch[T]) fail(err error) {
@@ -106,7 +112,7 @@ func (w *watch[T]) fail(err error) {
 }
 
 // next asks for the state after w.at.
-func (w *watch[T]) next(ctx context.Context) (full[T], error) {
+func (w *watch[T]) next(ctx context.Context) (answer, error) {
 	q := w.store.reads(w.store.stale)
 	q.Set("recurse", "")
 	if w.at > 0 {
@@ -119,25 +125,26 @@ func (w *watch[T]) next(ctx context.Context) (full[T], error) {
 }
 
 // tell yields an answer, and says whether to go on.
-func (w *watch[T]) tell(f full[T]) bool {
-	items, was := f.items, w.at
-	f.items = nil
-	same := w.told != nil && w.told.index == f.index && w.told.sum == f.sum
-	w.at, w.told = f.index, &f
-	if same && f.index > 0 { // time is over, or it was woken for nothing
-		return w.yield(reflector.Bookmark[T](f.cursor()), nil)
+func (w *watch[T]) tell(a answer) bool {
+	entries, was := a.entries, w.at
+	a.entries = nil
+	same := w.told != nil && w.told.index == a.index && w.told.sum == a.sum
+	w.at, w.told = a.index, &a
+	if same && a.index > 0 { // time is over, or it was woken for nothing
+		return w.yield(reflector.Bookmark[T](a.cursor()), nil)
 	}
-	if f.index < was { // it went back: begin again without waiting
+	if a.index < was { // it went back: begin again without waiting
 		w.at = 0
 	}
-	b := reflector.Batch[T]{Reset: true, Synced: true, Cursor: f.cursor()}
+	items, faults := w.store.items(entries)
+	b := reflector.Batch[T]{Faults: faults, Reset: true, Synced: true, Cursor: a.cursor()}
 	for _, item := range items {
 		b.Events = append(b.Events, reflector.Event[T]{Op: reflector.OpPut, Known: true, Item: item})
 	}
 	if !w.yield(b, nil) {
 		return false
 	}
-	if f.index == 0 {
+	if a.index == 0 {
 		w.fail(errZero)
 		return false
 	}

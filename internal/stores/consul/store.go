@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -74,65 +75,72 @@ type entry struct {
 	CreateIndex, ModifyIndex uint64
 }
 
+// item is an entry as the contract has it, with an error without its object.
 func (s *Store[T]) item(e entry) (object.Item[T], error) {
 	item := object.Item[T]{
 		Key:     strings.TrimPrefix(e.Key, s.prefix),
 		Version: object.Version(decimal(e.ModifyIndex)),
 		ID:      decimal(e.CreateIndex),
 	}
-	var err error
-	if item.Object, err = s.codec.Decode(e.Value); err != nil {
-		return item, fmt.Errorf("consul: the value of %q: %w", e.Key, err)
+	obj, err := s.codec.Decode(e.Value)
+	if err != nil {
+		return item, fmt.Errorf("consul: the value of %q, index %s: %w", e.Key, item.Version, err)
 	}
+	item.Object = obj
 	return item, nil
+}
+
+// items are entries as the contract has them; those that cannot be decoded are
+// faults.
+func (s *Store[T]) items(entries []entry) (items []object.Item[T], faults []reflector.Fault) {
+	for _, e := range entries {
+		item, err := s.item(e)
+		if err != nil {
+			faults = append(faults, reflector.Fault{Key: item.Key, Version: item.Version, Err: err})
+			continue
+		}
+		items = append(items, item)
+	}
+	return items, faults
 }
 
 func decimal(n uint64) string { return strconv.FormatUint(n, 10) }
 
-// full is one answer: the state at an index. The sum tells it from another one at
-// the same index.
-type full[T any] struct {
-	items []object.Item[T]
-	index uint64
-	sum   [sha256.Size]byte
+// answer is the state at an index. The sum tells it from another one at the same
+// index.
+type answer struct {
+	entries []entry
+	index   uint64
+	sum     [sha256.Size]byte
 }
 
 // cursor is "" for an index that cannot be waited for.
-func (f full[T]) cursor() reflector.Cursor {
-	if f.index == 0 {
+func (a answer) cursor() reflector.Cursor {
+	if a.index == 0 {
 		return ""
 	}
-	return reflector.Cursor(decimal(f.index))
+	return reflector.Cursor(decimal(a.index))
 }
 
 // query asks for a key, or with recurse for all under it.
-func (s *Store[T]) query(ctx context.Context, key string, q url.Values) (f full[T], err error) {
+func (s *Store[T]) query(ctx context.Context, key string, q url.Values) (a answer, err error) {
 	code, header, text, err := s.send(ctx, http.MethodGet, "/v1/kv/"+key, q, nil, http.StatusNotFound)
 	if err != nil {
-		return f, err
+		return a, err
 	}
-	if f.index, err = strconv.ParseUint(header.Get("X-Consul-Index"), 10, 64); err != nil {
-		return f, fmt.Errorf("consul: an answer %d without an index: %w", code, err)
+	if a.index, err = strconv.ParseUint(header.Get("X-Consul-Index"), 10, 64); err != nil {
+		return a, fmt.Errorf("consul: an answer %d without an index: %w", code, err)
 	}
-	f.sum = sha256.Sum256(text)
+	a.sum = sha256.Sum256(text)
 	if code == http.StatusNotFound {
-		return f, nil
+		return a, nil
 	}
-	var entries []entry
-	if err := json.Unmarshal(text, &entries); err != nil {
-		return f, err
+	if err := json.Unmarshal(text, &a.entries); err != nil {
+		return a, err
 	}
-	for _, e := range entries {
-		if e.Key == s.prefix { // what some make to have a folder
-			continue
-		}
-		item, err := s.item(e)
-		if err != nil {
-			return f, err
-		}
-		f.items = append(f.items, item)
-	}
-	return f, nil
+	// What some make to have a folder is no object.
+	a.entries = slices.DeleteFunc(a.entries, func(e entry) bool { return e.Key == s.prefix })
+	return a, nil
 }
 
 // send is one request, and its answer when that is a 2xx or one of ok.

@@ -93,14 +93,14 @@ func (s *Store[T]) Update(ctx context.Context, item object.Item[T]) (object.Item
 }
 
 // Delete deletes an object. Consul does not tell the index of a delete, so the
-// answer has no version.
+// answer has no version, and no object when that could not be decoded.
 func (s *Store[T]) Delete(ctx context.Context, key string, v object.Version) (object.Item[T], error) {
 	return s.change(ctx, "delete", key, v, "", func(cur object.Item[T]) (object.Item[T], error) {
-		full := s.prefix + key
+		path := s.prefix + key
 		// A delete-cas succeeds of what is gone already; the check does not.
 		_, err := s.txn(ctx,
-			op{kvOp{Verb: "check-index", Key: full, Index: json.Number(cur.Version)}},
-			op{kvOp{Verb: "delete", Key: full}})
+			op{kvOp{Verb: "check-index", Key: path, Index: json.Number(cur.Version)}},
+			op{kvOp{Verb: "delete", Key: path}})
 		cur.Version = ""
 		return cur, err
 	})
@@ -118,10 +118,12 @@ func (s *Store[T]) change(ctx context.Context, name, key string, v object.Versio
 		return fail("", backend.ErrNoVersion)
 	}
 	for {
-		cur, err := s.read(ctx, key)
-		switch {
-		case err != nil:
+		e, err := s.read(ctx, key)
+		if err != nil {
 			return fail("", err)
+		}
+		cur, _ := s.item(e) // what cannot be decoded can be replaced and deleted, too
+		switch {
 		case v != object.Any && v != cur.Version:
 			return fail(cur.Version, backend.ErrConflict)
 		case id != "" && id != cur.ID:

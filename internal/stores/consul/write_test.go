@@ -169,7 +169,7 @@ func TestG9_FailureIsNotEmptiness(t *testing.T) {
 		{name: "no permission", answer: answering{code: 403}, permanent: true},
 		{name: "too many", answer: answering{code: 429, header: http.Header{"Retry-After": {"7"}}}, after: 7 * time.Second},
 		{name: "half a list", answer: answering{code: 200, header: http.Header{"X-Consul-Index": {"7"}}, body: `[{"Key":"shop/a",`}},
-		{name: "a value that is none", answer: answering{code: 200, header: http.Header{"X-Consul-Index": {"7"}}, body: `[{"Key":"shop/a","Value":"eA=="}]`}},
+		{name: "no leader, for a while", answer: answering{code: 500, header: http.Header{"Retry-After": {"7"}}}, after: 7 * time.Second},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			store := consul.New[flag](&http.Client{Transport: c.answer}, "http://test", prefix, nil, nil)

@@ -86,14 +86,17 @@ func (s *Store[T]) list(ctx context.Context, opts reflector.ListOptions) (page r
 			return page, err
 		}
 	}
-	page.Items = make([]object.Item[T], len(resp.Kvs))
-	for i, kv := range resp.Kvs {
-		if page.Items[i], err = s.item(kv, opts.KeysOnly); err != nil {
-			return page, err
+	page.Items = make([]object.Item[T], 0, len(resp.Kvs))
+	for _, kv := range resp.Kvs {
+		item, err := s.item(kv, opts.KeysOnly)
+		if err != nil {
+			page.Faults = append(page.Faults, fault(item, err))
+		} else {
+			page.Items = append(page.Items, item)
 		}
 	}
-	if n := len(page.Items); resp.More && n > 0 {
-		page.Next = reflector.PageToken(string(page.Cursor) + "/" + page.Items[n-1].Key)
+	if n := len(resp.Kvs); resp.More && n > 0 { // the last one, readable or not
+		page.Next = reflector.PageToken(string(page.Cursor) + "/" + s.key(resp.Kvs[n-1]))
 	}
 	return page, nil
 }
@@ -109,7 +112,7 @@ func (s *Store[T]) Get(ctx context.Context, key string) (object.Item[T], error) 
 		item, err = s.item(resp.Kvs[0], false)
 	}
 	if err != nil {
-		return object.Item[T]{}, &backend.Error{Op: "get", Key: key, Err: translate(err)}
+		return object.Item[T]{}, &backend.Error{Op: "get", Key: key, Found: item.Version, Err: translate(err)}
 	}
 	return item, nil
 }
@@ -123,23 +126,32 @@ func (s *Store[T]) head(ctx context.Context) (reflector.Cursor, error) {
 	return cursor(resp.Header.ClusterId, resp.Header.Revision), nil
 }
 
-func (s *Store[T]) path(key string) string { return s.prefix + key }
+func (s *Store[T]) path(key string) string         { return s.prefix + key }
+func (s *Store[T]) key(kv *mvccpb.KeyValue) string { return string(kv.Key[len(s.prefix):]) }
 
 // first and end are the range of all keys but the empty one, which is none.
 func (s *Store[T]) first() string { return s.prefix + "\x00" }
 func (s *Store[T]) end() string   { return clientv3.GetPrefixRangeEnd(s.prefix) }
 
-// item is kv as the contract has it. Without its object it has no codec's error.
+// item is kv as the contract has it, with an error without its object. Of keys
+// alone there is no error.
 func (s *Store[T]) item(kv *mvccpb.KeyValue, keysOnly bool) (item object.Item[T], err error) {
-	item.Key = string(kv.Key[len(s.prefix):])
+	item.Key = s.key(kv)
 	item.Version = version(kv.ModRevision)
 	item.ID = strconv.FormatInt(kv.CreateRevision, 10)
 	if !keysOnly {
-		if item.Object, err = s.codec.Decode(kv.Value); err != nil {
-			err = fmt.Errorf("object %q, version %s: %w", item.Key, item.Version, err)
+		obj, err := s.codec.Decode(kv.Value)
+		if err != nil {
+			return item, fmt.Errorf("object %q, version %s: %w", item.Key, item.Version, err)
 		}
+		item.Object = obj
 	}
-	return item, err
+	return item, nil
+}
+
+// fault names what is there and can't be read.
+func fault[T any](item object.Item[T], err error) reflector.Fault {
+	return reflector.Fault{Key: item.Key, Version: item.Version, Err: err}
 }
 
 func version(rev int64) object.Version { return object.Version(strconv.FormatInt(rev, 10)) }

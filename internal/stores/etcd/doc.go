@@ -47,6 +47,6 @@
 //
 // A write whose answer did not come is backend.ErrOutcomeUnknown. What etcd refuses
 // for good (permissions, sizes) is retry.Permanent. An object that the codec can't
-// read fails the list that it is in and names its key; a watch that meets it ends in
-// ErrExpired.
+// read is a reflector.Fault of the page or batch that it is in, and an error of Get and
+// Patch that names its key; Update and Delete need not read it.
 package etcd

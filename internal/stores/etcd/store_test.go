@@ -25,7 +25,7 @@ import (
 	"github.com/homeostat/homeostat/retry"
 )
 
-const long = 30 * time.Second // for what comes at once on a quiet machine
+const long = time.Minute // for what comes at once on a quiet machine
 
 // collect takes n batches of a watch.
 func collect[T any](t *testing.T, s reflector.ListWatcher[T], after reflector.Cursor, n int) []reflector.Batch[T] {
@@ -133,20 +133,24 @@ func TestWatch_ShowsLifeAfterACut(t *testing.T) {
 	s := etcd.New[int](client(t, p.Addr()), prefix(), nil)
 	at := head(t, s)
 	ctx := within(t, long)
-	for told, sessions := 0, 0; told < 6; sessions++ {
-		require.Less(t, sessions, 3, "at the latest")
+	for signs, sessions := 0, 0; signs < 4; sessions++ {
+		opened := false
 		for b, err := range s.Watch(ctx, reflector.WatchOptions{After: at, ProgressEvery: 200 * time.Millisecond}) {
 			require.NoError(t, err)
 			require.Equal(t, at, b.Cursor, "nobody writes")
-			if told++; told == 3 {
+			if !opened { // that any session can say
+				opened = true
+				continue
+			}
+			if signs++; signs == 2 {
 				p.Cut()
 			}
-			if told == 6 {
+			if signs == 4 {
 				break
 			}
 		}
 		require.NoError(t, ctx.Err())
-		t.Logf("session %d ended after %d batches in all", sessions, told)
+		t.Logf("session %d ended after %d signs of life in all", sessions, signs)
 	}
 }
 
@@ -201,29 +205,6 @@ func TestR31_CursorsOfOtherClustersExpire(t *testing.T) {
 	}
 }
 
-func TestWatch_OfWhatTheCodecCannotReadAsksForAList(t *testing.T) {
-	c := client(t, server.Addr())
-	p := prefix()
-	s := etcd.New[int](c, p, nil)
-	start := head(t, s)
-	_, err := c.Put(t.Context(), p+"bad", "{")
-	require.NoError(t, err)
-	require.ErrorIs(t, failure(t, s, reflector.WatchOptions{After: start}), reflector.ErrExpired)
-	_, err = s.List(t.Context(), reflector.ListOptions{})
-	require.ErrorContains(t, err, `object "bad"`)
-	keys, err := s.List(t.Context(), reflector.ListOptions{KeysOnly: true})
-	require.NoError(t, err)
-	require.Len(t, keys.Items, 1)
-
-	gone, err := s.Delete(t.Context(), "bad", object.Any)
-	require.NoError(t, err, "what cannot be read can be deleted")
-	require.NotEmpty(t, gone.Version)
-	told := collect(t, s, keys.Cursor, 2)[1].Events[0]
-	require.Equal(t, reflector.OpDelete, told.Op)
-	require.Equal(t, gone.Version, told.Version)
-	require.False(t, told.Known)
-}
-
 func TestWrite_SaysWhatItDoesNotKnow(t *testing.T) {
 	p := behind(t)
 	s := etcd.New[string](client(t, p.Addr()), prefix(), nil)
@@ -232,7 +213,7 @@ func TestWrite_SaysWhatItDoesNotKnow(t *testing.T) {
 
 	p.Hold()
 	item.Object = "y"
-	_, err = s.Update(within(t, 300*time.Millisecond), item)
+	_, err = s.Update(within(t, time.Second), item)
 	require.ErrorIs(t, err, backend.ErrOutcomeUnknown)
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -335,11 +316,14 @@ func TestServerKilledInMidWork(t *testing.T) {
 	converges(t, cache, state(t, s))
 }
 
-func TestList_TwentyThousandInPages(t *testing.T) {
+func TestList_ManyInPages(t *testing.T) {
 	c := client(t, server.Addr())
 	p := prefix()
 	s := etcd.New[int](c, p, nil)
-	const many = 20_000
+	many := 20_000
+	if racing || testing.Short() {
+		many = 2_000
+	}
 	for from := 0; from < many; from += 100 {
 		var ops []clientv3.Op
 		for i := from; i < from+100; i++ {

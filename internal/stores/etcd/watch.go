@@ -105,38 +105,38 @@ func (w *session[T]) tell(resp clientv3.WatchResponse) (more bool, err error) {
 		for n < len(rest) && rest[n].Kv.ModRevision == rev {
 			n++
 		}
-		if rev > w.at {
-			if more, err := w.change(rev, rest[:n]); err != nil || !more {
-				return false, err
-			}
+		if rev > w.at && !w.change(rev, rest[:n]) {
+			return false, nil
 		}
 		rest = rest[n:]
 	}
 	return true, nil
 }
 
-// change yields one revision.
-func (w *session[T]) change(rev int64, changed []*clientv3.Event) (more bool, err error) {
-	events := make([]reflector.Event[T], len(changed))
-	for i, e := range changed {
-		if events[i], err = w.store.event(e); err != nil {
-			return false, fmt.Errorf("%w: %w", reflector.ErrExpired, err)
+// change yields one revision, and says whether to go on.
+func (w *session[T]) change(rev int64, changed []*clientv3.Event) bool {
+	w.at = rev
+	b := reflector.Batch[T]{Events: make([]reflector.Event[T], 0, len(changed)), Cursor: w.cursor()}
+	for _, c := range changed {
+		if e, err := w.store.event(c); err != nil {
+			b.Faults = append(b.Faults, fault(e.Item, err))
+		} else {
+			b.Events = append(b.Events, e)
 		}
 	}
-	w.at = rev
-	return w.yield(reflector.Batch[T]{Events: events, Cursor: w.cursor()}, nil), nil
+	return w.yield(b, nil)
 }
 
 func (w *session[T]) cursor() reflector.Cursor { return cursor(w.cluster, w.at) }
 
-// event is one change. A delete has the final state, under its own version, unless
-// that was compacted or can't be read.
+// event is one change; the error is that of a put that can't be read. A delete has
+// the final state, under its own version, unless that was compacted or can't be read.
 func (s *Store[T]) event(e *clientv3.Event) (reflector.Event[T], error) {
 	if e.Type != clientv3.EventTypeDelete {
 		item, err := s.item(e.Kv, false)
 		return reflector.Event[T]{Op: reflector.OpPut, Known: true, Item: item}, err
 	}
-	gone := reflector.Delete[T](string(e.Kv.Key[len(s.prefix):]), "").Events[0]
+	gone := reflector.Delete[T](s.key(e.Kv), "").Events[0]
 	if e.PrevKv != nil {
 		item, err := s.item(e.PrevKv, false)
 		gone.Item, gone.Known = item, err == nil

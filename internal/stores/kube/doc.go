@@ -35,4 +35,8 @@
 //
 // Those of reflector and backend, with the words of package retry. A 5xx to a write
 // is [backend.ErrOutcomeUnknown], as an answer that did not arrive is.
+//
+// An object that is no T is a [reflector.Fault] of the page or batch that it is in, and
+// an error of Get that names its key. Update, Patch and Delete need not decode it. What
+// has no name is an error of the list, and ends a watch in [reflector.ErrExpired].
 package kube

@@ -7,7 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"time"
+	"strconv"
 
 	"github.com/homeostat/homeostat/backend"
 	"github.com/homeostat/homeostat/object"
@@ -43,17 +43,17 @@ func refused(resp *http.Response) error {
 
 // verdict says what a status means to a caller, and what is to be done.
 func (s *status) verdict(method string, header http.Header) error {
-	number := retry.Response(&http.Response{StatusCode: s.Code, Header: header})
+	if n := s.Details.RetryAfterSeconds; n > 0 { // the header's number; in a stream there is no header
+		header = http.Header{"Retry-After": {strconv.Itoa(n)}}
+	}
+	word := retry.Response(&http.Response{StatusCode: s.Code, Header: header})
+	wait, told := retry.Delay(word)
 	err := s.means()
 	if err == nil {
 		err = s
-		if retry.IsPermanent(number) {
+		if retry.IsPermanent(word) {
 			err = retry.Permanent(s)
 		}
-	}
-	wait, told := time.Duration(s.Details.RetryAfterSeconds)*time.Second, s.Details.RetryAfterSeconds > 0
-	if !told {
-		wait, told = retry.Delay(number)
 	}
 	// An error of the server, or of a gateway, says nothing about what became of a
 	// write; to ask for another attempt later is to say that this one was none.

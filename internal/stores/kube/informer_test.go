@@ -160,10 +160,10 @@ func TestR18_BookmarksKeepAnIdleWatchResumable(t *testing.T) {
 	watches := inf.Status().Source.Watches
 	srv.Skip(50) // writes to what this watch does not show
 	srv.Bookmark()
-	require.Eventually(t, func() bool { return inf.Status().Source.Cursor == "151" }, 20*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return inf.Status().Source.Cursor == "151" }, time.Minute, time.Millisecond)
 	srv.Compact()
 	srv.Cut(kubeserver.Abrupt)
-	require.Eventually(t, func() bool { return inf.Status().Source.Watches > watches }, 20*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return inf.Status().Source.Watches > watches }, time.Minute, time.Millisecond)
 	put(t, srv, named("b", "1"))
 	becomes(t, inf, versions(t, store))
 	require.Zero(t, inf.Status().Source.Lists)

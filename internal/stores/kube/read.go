@@ -86,10 +86,16 @@ func (s *Store[T]) page(ctx context.Context, opts reflector.ListOptions) (page r
 	if opts.NotBefore != "" && compare(page.Cursor, opts.NotBefore) < 0 {
 		return page, fmt.Errorf("at %s, not yet at %s: %w", page.Cursor, opts.NotBefore, reflector.ErrFutureCursor)
 	}
-	page.Items = make([]object.Item[T], len(l.Items))
-	for i, text := range l.Items {
-		if page.Items[i], _, err = s.item(l.typed(text), opts.KeysOnly); err != nil {
+	page.Items = make([]object.Item[T], 0, len(l.Items))
+	for _, text := range l.Items {
+		item, _, err := s.item(l.typed(text), opts.KeysOnly)
+		switch {
+		case errors.Is(err, errUndecodable):
+			page.Faults = append(page.Faults, fault(item, err))
+		case err != nil:
 			return page, err
+		default:
+			page.Items = append(page.Items, item)
 		}
 	}
 	return page, nil
@@ -121,7 +127,7 @@ func (s *Store[T]) head(ctx context.Context) (reflector.Cursor, error) {
 func (s *Store[T]) Get(ctx context.Context, key string) (object.Item[T], error) {
 	item, err := s.read(ctx, key)
 	if err != nil {
-		return object.Item[T]{}, failed("get", key, "", "", err)
+		return object.Item[T]{}, failed("get", key, "", item.Version, err)
 	}
 	return item, nil
 }
@@ -148,7 +154,8 @@ func (s *Store[T]) read(ctx context.Context, key string) (item object.Item[T], e
 	return item, err
 }
 
-// stored reads one object, selected or not.
+// stored reads one object, selected or not; errUndecodable comes with its key, version
+// and ID.
 func (s *Store[T]) stored(ctx context.Context, key string) (item object.Item[T], err error) {
 	ns, name, ok := s.place(key)
 	if !ok {

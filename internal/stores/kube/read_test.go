@@ -184,14 +184,6 @@ func TestBrokenStreams(t *testing.T) {
 	}
 }
 
-func TestR02_WhatCannotBeDecodedLeadsToAFullState(t *testing.T) {
-	srv, _ := open(t, nil)
-	client, url := serve(t, srv)
-	narrow := kube.New[struct{ Data map[string]int }](client, url+configMaps, nil)
-	_, err := take(t, narrow, reflector.WatchOptions{After: "100"}, 0, func(int) { put(t, srv, named("a", "no number")) })
-	require.ErrorIs(t, err, reflector.ErrExpired)
-}
-
 func TestCursorsAndVersions(t *testing.T) {
 	_, store := open(t, nil)
 	p := store.Powers()

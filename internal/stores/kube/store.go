@@ -5,6 +5,8 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/url"
@@ -174,7 +176,10 @@ type meta struct {
 	Annotations       map[string]string
 }
 
-// item decodes an object.
+// errUndecodable: an object is no T. Its key, version and ID are known nevertheless.
+var errUndecodable = errors.New("undecodable")
+
+// item decodes an object. Any other error than errUndecodable is of what is none.
 func (s *Store[T]) item(text []byte, keysOnly bool) (object.Item[T], meta, error) {
 	var head struct{ Metadata meta }
 	var item object.Item[T]
@@ -189,5 +194,18 @@ func (s *Store[T]) item(text []byte, keysOnly bool) (object.Item[T], meta, error
 	if keysOnly {
 		return item, m, nil
 	}
-	return item, m, json.Unmarshal(text, &item.Object)
+	var obj T
+	if err := json.Unmarshal(text, &obj); err != nil {
+		if item.Key != "" && item.Version != "" {
+			err = fmt.Errorf("object %q, version %s: %w: %w", item.Key, item.Version, errUndecodable, err)
+		}
+		return item, m, err
+	}
+	item.Object = obj
+	return item, m, nil
+}
+
+// fault names what is there and can't be decoded.
+func fault[T any](item object.Item[T], err error) reflector.Fault {
+	return reflector.Fault{Key: item.Key, Version: item.Version, Err: err}
 }

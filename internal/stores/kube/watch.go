@@ -122,20 +122,25 @@ func (w *watch[T]) batch(e event) (b reflector.Batch[T], err error) {
 		return b, streamed(e.Object)
 	}
 	item, m, err := w.store.item(e.Object, e.Type == "BOOKMARK")
-	if err == nil && number(m.ResourceVersion) == 0 {
-		err = fmt.Errorf("an event at resourceVersion %q", m.ResourceVersion)
-	}
-	if err != nil { // what it changed is known by a list only
+	undecodable := errors.Is(err, errUndecodable)
+	switch { // of what cannot be named, a list only knows what it changed
+	case err != nil && !undecodable:
 		return b, fmt.Errorf("%w: %w", reflector.ErrExpired, err)
+	case number(m.ResourceVersion) == 0:
+		return b, fmt.Errorf("%w: an event at resourceVersion %q", reflector.ErrExpired, m.ResourceVersion)
 	}
 	if !w.initial {
 		b.Cursor = reflector.Cursor(m.ResourceVersion)
 	}
 	switch e.Type {
 	case "ADDED", "MODIFIED":
+		if undecodable {
+			b.Faults = []reflector.Fault{fault(item, err)}
+			break
+		}
 		b.Events = []reflector.Event[T]{{Op: reflector.OpPut, Known: true, Item: item}}
 	case "DELETED": // under the version of the delete
-		b.Events = []reflector.Event[T]{{Op: reflector.OpDelete, Known: true, Item: item}}
+		b.Events = []reflector.Event[T]{{Op: reflector.OpDelete, Known: !undecodable, Item: item}}
 	case "BOOKMARK":
 		if w.initial && m.Annotations[initialEnd] == "true" {
 			w.initial = false

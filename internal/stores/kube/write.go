@@ -93,13 +93,16 @@ func (s *Store[T]) conflict(ctx context.Context, op, key string, v object.Versio
 // Delete deletes the object as it was read right before: the server tells neither
 // what it deleted nor under which version, so the answer has no version. Where it
 // answers the object (because of finalizers, or by its kind) that is what is
-// answered here.
+// answered here. What is no T is answered without its object.
 func (s *Store[T]) Delete(ctx context.Context, key string, v object.Version) (object.Item[T], error) {
 	if v == "" {
 		return object.Item[T]{}, failed("delete", key, v, "", backend.ErrNoVersion)
 	}
 	for {
 		cur, err := s.stored(ctx, key)
+		if errors.Is(err, errUndecodable) { // it can be deleted all the same
+			err = nil
+		}
 		if err == nil && v != object.Any && v != cur.Version {
 			err = backend.ErrConflict
 		}
@@ -144,7 +147,7 @@ func (s *Store[T]) delete(ctx context.Context, cur object.Item[T]) (object.Item[
 		return cur, nil
 	}
 	gone, m, err := s.item(text, false)
-	if err != nil {
+	if err != nil && !errors.Is(err, errUndecodable) {
 		return cur, fmt.Errorf("%w: %w", backend.ErrOutcomeUnknown, err)
 	}
 	if soft := m.DeletionTimestamp != "" && len(m.Finalizers) > 0; !soft && gone.Version == cur.Version {

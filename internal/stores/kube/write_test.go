@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"sync"
@@ -255,6 +256,7 @@ func TestWordsOfRetry(t *testing.T) {
 		{name: "503 that says no more", answer: answering{code: 503}, unknown: true},
 		{name: "503 of the server", answer: answering{code: 503, body: `{"kind":"Status","details":{"retryAfterSeconds":3}}`}, after: 3 * time.Second},
 		{name: "504 of the server", answer: answering{code: 504, body: `{"kind":"Status","details":{"retryAfterSeconds":3}}`}, after: 3 * time.Second, unknown: true},
+		{name: "500 from a proxy", answer: answering{code: 500, header: http.Header{"Retry-After": {"7"}}}, after: 7 * time.Second, unknown: true},
 		{name: "502", answer: answering{code: 502}, unknown: true},
 		{name: "500", answer: answering{code: 500}, unknown: true},
 		{name: "401", answer: answering{code: 401}, permanent: true},
@@ -315,4 +317,18 @@ func TestKeysThatAreNoNames(t *testing.T) {
 	}
 	_, err := store.Create(t.Context(), "", configMap{})
 	require.ErrorIs(t, err, backend.ErrNoKey)
+}
+
+// In the middle of a stream there is no header that says when to come back.
+func TestWordsOfRetryInAStream(t *testing.T) {
+	for code, after := range map[int]time.Duration{429: 3 * time.Second, 500: 3 * time.Second, 503: 3 * time.Second, 410: 0} {
+		events := answering{code: 200, body: fmt.Sprintf(
+			`{"type":"ERROR","object":{"kind":"Status","code":%d,"details":{"retryAfterSeconds":3}}}`, code)}
+		store := kube.New[configMap](&http.Client{Transport: events}, "http://test"+configMaps, nil)
+		_, err := take(t, store, reflector.WatchOptions{Initial: true}, 0)
+		require.Error(t, err)
+		got, _ := retry.Delay(err)
+		require.Equal(t, after, got, "%d", code)
+		require.Equal(t, code == 410, errors.Is(err, reflector.ErrExpired))
+	}
 }

@@ -79,20 +79,24 @@ func (s *Store[T]) list(ctx context.Context, opts reflector.ListOptions) (page r
 		return page, err
 	}
 	defer r.close()
-	items := map[string]object.Item[T]{}
-	for e, err := range r.full() {
+	last := map[string]change[T]{}
+	for c, err := range r.full() {
 		switch {
 		case err != nil:
 			return page, err
-		case e.Op == reflector.OpPut:
-			items[e.Key] = e.Item
+		case c.Op == reflector.OpPut:
+			last[c.Key] = c
 		default:
-			delete(items, e.Key)
+			delete(last, c.Key)
 		}
 	}
 	page.Cursor = cursor(r.epoch, r.at)
-	for _, item := range items {
-		page.Items = append(page.Items, item)
+	for _, c := range last {
+		if c.unread != nil {
+			page.Faults = append(page.Faults, c.fault())
+		} else {
+			page.Items = append(page.Items, c.Item)
+		}
 	}
 	return page, notBefore(opts.NotBefore, page.Cursor)
 }
@@ -108,7 +112,7 @@ func (s *Store[T]) Get(ctx context.Context, key string) (object.Item[T], error) 
 		item, err = s.item(key, entry.Revision(), entry.Value())
 	}
 	if err != nil {
-		return object.Item[T]{}, &backend.Error{Op: "get", Key: key, Err: err}
+		return object.Item[T]{}, &backend.Error{Op: "get", Key: key, Found: item.Version, Err: err}
 	}
 	return item, nil
 }
@@ -122,12 +126,15 @@ func (s *Store[T]) head(ctx context.Context) (reflector.Cursor, error) {
 	return cursor(epoch(info), info.State.LastSeq), nil
 }
 
-func (s *Store[T]) item(key string, seq uint64, value []byte) (item object.Item[T], err error) {
-	item.Key, item.Version = key, version(seq)
-	if item.Object, err = s.codec.Decode(value); err != nil {
-		err = fmt.Errorf("object %q, version %s: %w", key, item.Version, err)
+// item is a value as the contract has it, with an error without its object.
+func (s *Store[T]) item(key string, seq uint64, value []byte) (object.Item[T], error) {
+	item := object.Item[T]{Key: key, Version: version(seq)}
+	obj, err := s.codec.Decode(value)
+	if err != nil {
+		return item, fmt.Errorf("object %q, version %s: %w", key, item.Version, err)
 	}
-	return item, err
+	item.Object = obj
+	return item, nil
 }
 
 // token is a key as a bucket can have it.

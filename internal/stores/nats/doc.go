@@ -49,6 +49,8 @@
 //
 // A write whose answer did not come is backend.ErrOutcomeUnknown; a connection with
 // a reconnect buffer may do it much later, so make it with nats.ReconnectBufSize(-1).
-// An object that the codec can't read fails each list and full state that it is in,
-// and names its key.
+// An object that the codec can't read is a reflector.Fault of the page or batch that it
+// is in, and an error of Get and Patch that names its key; Update and Delete need not
+// read it. A message whose key is none of a Store's cannot be named: it fails each list
+// and full state.
 package nats

@@ -21,6 +21,16 @@ const (
 // errLost: the server has sent what did not arrive.
 var errLost = errors.New("a message was lost on its way")
 
+// change is what one message says. The zero change is none.
+type change[T any] struct {
+	reflector.Event[T]
+	unread error // of a put: why there is no object
+}
+
+func (c change[T]) fault() reflector.Fault {
+	return reflector.Fault{Key: c.Key, Version: c.Version, Err: c.unread}
+}
+
 // reader reads the stream of a bucket, by a consumer of its own, and knows when it
 // missed something. One goroutine uses it.
 type reader[T any] struct {
@@ -73,18 +83,18 @@ func (r *reader[T]) close() {
 // has at r.at. Values that were replaced before they were read come later. So what
 // was written until the reader had passed what there was at first is read, too, and
 // none of that may be missing.
-func (r *reader[T]) full() iter.Seq2[reflector.Event[T], error] {
-	return func(yield func(reflector.Event[T], error) bool) {
+func (r *reader[T]) full() iter.Seq2[change[T], error] {
+	return func(yield func(change[T], error) bool) {
 		for _, r.whole = range []bool{false, true} {
 			info, err := r.store.stream.Info(r.ctx)
 			for err == nil && r.at < info.State.LastSeq {
-				var e reflector.Event[T]
-				if e, err = r.next(soon); err == nil && e.Op != 0 && !yield(e, nil) {
+				var c change[T]
+				if c, err = r.next(soon); err == nil && c.Op != 0 && !yield(c, nil) {
 					return
 				}
 			}
 			if err != nil {
-				yield(reflector.Event[T]{}, err)
+				yield(change[T]{}, err)
 				return
 			}
 		}
@@ -92,31 +102,31 @@ func (r *reader[T]) full() iter.Seq2[reflector.Event[T], error] {
 }
 
 // next waits for a message. When none comes, it asks the server whether one should
-// have, and answers no event.
-func (r *reader[T]) next(wait time.Duration) (e reflector.Event[T], err error) {
+// have, and answers no change.
+func (r *reader[T]) next(wait time.Duration) (none change[T], err error) {
 	ctx, cancel := context.WithTimeout(r.ctx, wait)
 	defer cancel()
 	msg, err := r.messages.Next(jetstream.NextContext(ctx))
 	switch {
 	case r.ctx.Err() != nil:
-		return e, r.ctx.Err()
+		return none, r.ctx.Err()
 	case errors.Is(err, context.DeadlineExceeded):
-		return e, r.ask()
+		return none, r.ask()
 	case err != nil:
-		return e, err
+		return none, err
 	}
 	meta, err := msg.Metadata()
 	if err != nil {
-		return e, err
+		return none, err
 	}
 	if r.seen++; meta.Sequence.Consumer != r.seen {
-		return e, errLost
+		return none, errLost
 	}
 	if err := r.pass(meta.Sequence.Stream - 1); err != nil {
-		return e, err
+		return none, err
 	}
 	r.at = meta.Sequence.Stream
-	return r.event(msg, r.at)
+	return r.change(msg, r.at)
 }
 
 // pass moves over what is not there any more, up to message number to.
@@ -155,18 +165,19 @@ func (r *reader[T]) ask() error {
 	return err
 }
 
-// event is what a message says.
-func (r *reader[T]) event(msg jetstream.Msg, seq uint64) (e reflector.Event[T], err error) {
+// change is what a message says. The error is that of one about no key.
+func (r *reader[T]) change(msg jetstream.Msg, seq uint64) (c change[T], err error) {
 	key, err := r.store.key(msg.Subject())
 	if err != nil {
-		return e, err
+		return c, err
 	}
 	h := msg.Headers()
 	if h.Get("KV-Operation") != "" || h.Get(jetstream.MarkerReasonHeader) != "" {
-		e = reflector.Delete[T](key, "").Events[0] // the last state is not told
-		e.Version = version(seq)
-		return e, nil
+		c.Event = reflector.Delete[T](key, "").Events[0] // the last state is not told
+		c.Version = version(seq)
+		return c, nil
 	}
-	item, err := r.store.item(key, seq, msg.Data())
-	return reflector.Event[T]{Op: reflector.OpPut, Known: true, Item: item}, err
+	c.Op, c.Known = reflector.OpPut, true
+	c.Item, c.unread = r.store.item(key, seq, msg.Data())
+	return c, nil
 }

@@ -24,7 +24,7 @@ import (
 	"github.com/homeostat/homeostat/retry"
 )
 
-const long = 30 * time.Second // for what comes at once on a quiet machine
+const long = time.Minute // for what comes at once on a quiet machine
 
 func TestOpen_RefusesValuesThatExpireInSilence(t *testing.T) {
 	js := harness(t)
@@ -196,9 +196,9 @@ func TestWrite_SaysWhatItDoesNotKnow(t *testing.T) {
 	require.True(t, retry.IsPermanent(err), err)
 
 	p.Hold()
-	_, err = s.Create(within(t, 300*time.Millisecond), "b", "x")
+	_, err = s.Create(within(t, time.Second), "b", "x")
 	require.ErrorIs(t, err, backend.ErrOutcomeUnknown)
-	_, err = s.Update(within(t, 300*time.Millisecond), item)
+	_, err = s.Update(within(t, time.Second), item)
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 	require.NotErrorIs(t, err, backend.ErrOutcomeUnknown, "it reads first, and could not")
 	p.Up()
@@ -313,10 +313,13 @@ func TestServerStoppedInMidWork(t *testing.T) {
 	converges(t, cache, state(t, s))
 }
 
-func TestWatch_TwentyThousandAtOnce(t *testing.T) {
+func TestWatch_ManyAtOnce(t *testing.T) {
 	js := harness(t)
 	s, name := open[int](t, js, 5)
-	const many = 20_000
+	many := 20_000
+	if racing || testing.Short() {
+		many = 2_000
+	}
 	for i := range many {
 		_, err := js.PublishAsync(fmt.Sprintf("$KV.%s.%s", name, token(strconv.Itoa(i))), []byte(strconv.Itoa(i)), jetstream.WithStallWait(long))
 		require.NoError(t, err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"slices"
 	"time"
 
 	"github.com/homeostat/homeostat/reflector"
@@ -49,16 +50,17 @@ func (s *Store[T]) watch(ctx context.Context, opts reflector.WatchOptions, yield
 // stream tells the full state, and follows.
 func (r *reader[T]) stream(every time.Duration, yield func(reflector.Batch[T], error) bool) error {
 	b := reflector.Batch[T]{Reset: true}
-	for e, err := range r.full() {
+	for c, err := range r.full() {
 		if err != nil {
 			return err
 		}
-		if b.Events = append(b.Events, e); len(b.Events) == chunk {
+		if len(b.Events)+len(b.Faults) == chunk || c.clashes(b) {
 			if !yield(b, nil) {
 				return nil
 			}
 			b = reflector.Batch[T]{Events: b.Events[:0]}
 		}
+		c.addTo(&b)
 	}
 	b.Synced, b.Cursor = true, cursor(r.epoch, r.at)
 	if !yield(b, nil) {
@@ -74,16 +76,34 @@ func (r *reader[T]) follow(every time.Duration, yield func(reflector.Batch[T], e
 		wait = max(every/2, time.Millisecond) // half for the answer's way
 	}
 	for {
-		e, err := r.next(wait)
+		c, err := r.next(wait)
 		if err != nil {
 			return err
 		}
 		b := reflector.Bookmark[T](cursor(r.epoch, r.at))
-		if e.Op != 0 {
-			b.Events, b.Prev = []reflector.Event[T]{e}, cursor(r.epoch, r.at-1)
+		if c.Op != 0 {
+			c.addTo(&b)
+			b.Prev = cursor(r.epoch, r.at-1)
 		}
-		if (e.Op != 0 || every > 0) && !yield(b, nil) {
+		if (c.Op != 0 || every > 0) && !yield(b, nil) {
 			return nil
 		}
 	}
+}
+
+func (c change[T]) addTo(b *reflector.Batch[T]) {
+	if c.unread != nil {
+		b.Faults = append(b.Faults, c.fault())
+	} else {
+		b.Events = append(b.Events, c.Event)
+	}
+}
+
+// clashes: no key may be both in the events and in the faults of a batch, and a
+// bucket's history may have it in either state.
+func (c change[T]) clashes(b reflector.Batch[T]) bool {
+	if c.unread != nil {
+		return slices.ContainsFunc(b.Events, func(e reflector.Event[T]) bool { return e.Key == c.Key })
+	}
+	return slices.ContainsFunc(b.Faults, func(f reflector.Fault) bool { return f.Key == c.Key })
 }

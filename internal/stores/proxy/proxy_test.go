@@ -44,9 +44,9 @@ func start(t *testing.T) *proxy.Proxy {
 
 // dial gives a way to say something and hear it back.
 func dial(t *testing.T, p *proxy.Proxy) func(string) error {
-	c, err := net.DialTimeout("tcp", p.Addr(), 10*time.Second)
+	c, err := net.DialTimeout("tcp", p.Addr(), time.Minute)
 	require.NoError(t, err)
-	require.NoError(t, c.SetDeadline(time.Now().Add(10*time.Second)))
+	require.NoError(t, c.SetDeadline(time.Now().Add(time.Minute)))
 	t.Cleanup(func() { c.Close() })
 	lines := bufio.NewReader(c)
 	return func(s string) error {
