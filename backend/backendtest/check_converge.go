@@ -19,13 +19,16 @@ func convergeChecks[T any]() []check[T] {
 	}
 }
 
+// reopen is how long the reflector waits, at least, between two watches.
+const reopen = time.Millisecond
+
 func converge[T any](k *kit[T]) {
 	st := k.open()
 	st.write(k.put(k.h.Key(0)))
 	sink := &sink[T]{state: map[string]object.Item[T]{}}
 	r := reflector.New[T](st.src, sink, &reflector.Options{
 		Name:       "backendtest",
-		Backoff:    retry.Backoff{Base: time.Millisecond, Max: 20 * time.Millisecond},
+		Backoff:    retry.Backoff{Base: reopen, Max: 20 * time.Millisecond},
 		PageSize:   7,
 		ResetAfter: k.h.Wait / 10,
 	})
@@ -72,7 +75,11 @@ func converge[T any](k *kit[T]) {
 		case i%4 == 3:
 			r.Relist("the kit wants to see one")
 		}
-		st.write(k.put(k.h.Key(rnd.IntN(12))))
+		// Before, while and after the reflector opens another watch.
+		for range 4 {
+			st.write(k.put(k.h.Key(rnd.IntN(12))))
+			k.sleep(reopen / 2)
+		}
 		err = k.soon(equal)
 	}
 	cancel()

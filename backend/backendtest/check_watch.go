@@ -132,7 +132,7 @@ func concurrentWriters[T any](k *kit[T]) {
 	fails := make(chan error, 4)
 	for i := range cap(fails) {
 		c := st.client()
-		c.exact, c.relist, c.every = false, true, i
+		c.exact, c.relist, c.every, c.truth = false, true, i, &truth
 		followers.Go(func() {
 			err := c.run("", func() bool { return closed(stop) }, stop)
 			if err == nil {

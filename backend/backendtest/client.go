@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"sync/atomic"
 	"time"
 
 	"github.com/homeostat/homeostat/object"
@@ -38,6 +39,7 @@ type client[T any] struct {
 	tries   int  // sessions in a row that ended where one had ended before
 	been    map[reflector.Cursor]bool
 	onBatch func(reflector.Batch[T]) error
+	truth   *atomic.Pointer[map[string]T] // what the store is to be, when not as the history says
 }
 
 // place is a cursor and which state of the history lies there.
@@ -84,7 +86,7 @@ func (c *client[T]) run(what string, done func() bool, stop <-chan struct{}) err
 			return nil
 		}
 		if !ok {
-			return errors.Join(fmt.Errorf("%s %w within %v", what, errLate, c.st.k.h.Wait), last)
+			return errors.Join(fmt.Errorf("%s %w within %v%s", what, errLate, c.st.k.h.Wait, c.short()), last)
 		}
 		if err := c.take(e); err != nil {
 			if !c.patient || time.Now().After(end) {
@@ -94,6 +96,18 @@ func (c *client[T]) run(what string, done func() bool, stop <-chan struct{}) err
 		}
 	}
 	return nil
+}
+
+// short says what the client's state lacks.
+func (c *client[T]) short() string {
+	want := c.st.hist.now()
+	if c.truth != nil {
+		want = *c.truth.Load()
+	}
+	if diff := c.st.hist.differs(c.state, want); diff != "" && c.opened {
+		return ": " + diff
+	}
+	return ""
 }
 
 // seen takes what was told already, and waits for nothing.

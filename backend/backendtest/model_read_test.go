@@ -187,6 +187,10 @@ func (m *model) Get(ctx context.Context, key string) (item, error) {
 	_, items := m.view()
 	for _, it := range items {
 		if it.Key == key {
+			// Not while a watch may look at it: then it would be a data race, too.
+			if m.bad == "objects changed in place" && m.watches.Load() == 0 {
+				it.Object.Tags["read"] = "yes"
+			}
 			return it, nil
 		}
 	}
@@ -204,6 +208,8 @@ func (m *model) Watch(ctx context.Context, opts reflector.WatchOptions) iter.Seq
 			w = &watching{model: m, ctx: ctx, opts: opts}
 		}
 		w.yield = w.misbehaving(yield)
+		m.watches.Add(1)
+		defer m.watches.Add(-1)
 		if m.bad == "yields from another goroutine" {
 			done := make(chan struct{})
 			go func() { defer close(done); w.run() }()
@@ -227,6 +233,7 @@ type watching struct {
 	prev  reflector.Cursor
 	cutAt chan struct{}
 	deaf  bool
+	blind int // deletes at or before this were forgotten when it began, which it can't know
 }
 
 func (w *watching) run() {
@@ -268,7 +275,7 @@ func (w *watching) run() {
 		}
 		w.locked(func() {
 			if !w.ResumeProven { // what is gone is gone
-				at = max(at, w.kept)
+				at, w.blind = max(at, w.kept), w.forgot
 			}
 		})
 		if err != nil {
@@ -388,6 +395,9 @@ func (w *watching) follow() {
 		}
 		select {
 		case <-changed:
+			if w.bad == "key order" || w.bad == "reordered events" {
+				time.Sleep(time.Millisecond) // for more of them
+			}
 		case <-progress:
 			if !w.tell(batch{Cursor: w.cursor(w.at)}) {
 				return
@@ -412,7 +422,8 @@ func (w *watching) follow() {
 func (w *watching) after() ([]logged, <-chan struct{}, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.at < w.kept && w.bad != "compaction unnoticed" {
+	compacted := w.at < w.kept && w.bad != "compaction unnoticed"
+	if purged := w.at < w.forgot && w.forgot > w.blind && w.bad != "delete lost after a purge"; compacted || purged {
 		return nil, nil, fmt.Errorf("model: after %d: %w", w.at, reflector.ErrExpired)
 	}
 	last := map[string]int{}

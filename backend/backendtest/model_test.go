@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/homeostat/homeostat/backend/backendtest"
@@ -84,8 +85,8 @@ type model struct {
 	changed chan struct{}
 	cut     chan struct{}
 	up      chan struct{} // not nil while it is down
+	watches atomic.Int32
 	release chan struct{} // closed when the test is over, for what would hang for ever
-	used    map[string]bool
 }
 
 type logged struct {
@@ -102,7 +103,7 @@ type state struct {
 func newModel(t traits, bad, epoch string) *model {
 	m := &model{
 		traits: t.sane(), bad: bad, epoch: epoch, objects: map[string]item{},
-		changed: make(chan struct{}), cut: make(chan struct{}), release: make(chan struct{}), used: map[string]bool{},
+		changed: make(chan struct{}), cut: make(chan struct{}), release: make(chan struct{}),
 	}
 	m.states = []state{{since: time.Now().Add(-time.Hour)}}
 	return m

@@ -136,9 +136,6 @@ func (m *model) update(ctx context.Context, it item, dry bool) (item, error) {
 		cur.Object = it.Object
 		return cur, nil
 	}
-	if m.bad == "objects changed in place" && cur.Object.Tags != nil {
-		cur.Object.Tags["changed"] = "yes"
-	}
 	return m.putLocked(it.Key, it.Object), m.lost(ctx)
 }
 
