@@ -169,11 +169,11 @@ func seenByReads[T any](k *kit[T]) {
 		k.must(k.ifStale(st, func() error {
 			now, err := w.get(want.Key)
 			if err != nil || !w.same(now, want) {
-				return fmt.Errorf("Get after %s does not give what was written; error: %v", op, err)
+				return fmt.Errorf("a Get after %s does not give what was written; error: %v", op, err)
 			}
 			l, err := st.list(k.ctx, reflector.ListOptions{})
 			if err != nil || !w.same(l.items[want.Key], want) {
-				return fmt.Errorf("List after %s does not give what was written; error: %v", op, err)
+				return fmt.Errorf("a List after %s does not give what was written; error: %v", op, err)
 			}
 			return nil
 		}))
@@ -200,7 +200,7 @@ func seenByReads[T any](k *kit[T]) {
 	k.must(k.ifStale(st, func() error {
 		l, err := st.list(k.ctx, reflector.ListOptions{})
 		if _, there := l.items[item.Key]; there {
-			return errors.New("List after Delete still shows the object")
+			return errors.New("a List after Delete still shows the object")
 		}
 		return err
 	}))

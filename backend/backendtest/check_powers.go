@@ -180,7 +180,7 @@ func powerGet[T any](k *kit[T]) {
 	absent := func(when string) {
 		k.must(k.ifStale(st, func() error {
 			if item, err := st.get(key); !errors.Is(err, reflector.ErrNotFound) {
-				return fmt.Errorf("Get of what %s is not ErrNotFound but version %q, error %v", when, item.Version, err)
+				return fmt.Errorf("a Get of what %s is not ErrNotFound but version %q, error %v", when, item.Version, err)
 			}
 			return nil
 		}))
@@ -195,16 +195,16 @@ func powerGet[T any](k *kit[T]) {
 			case err != nil:
 				return err
 			case item.Key != key:
-				return fmt.Errorf("Get of %q gives %q", key, item.Key)
+				return fmt.Errorf("a Get of %q gives %q", key, item.Key)
 			case !k.h.Equal(item.Object, want):
-				return fmt.Errorf("Get of %q does not give what was written before", key)
+				return fmt.Errorf("a Get of %q does not give what was written before", key)
 			}
 			return nil
 		}))
 		listed := st.settled().items[key]
 		k.must(k.ifStale(st, func() error {
 			if item, err := st.get(key); err != nil || item.Version != listed.Version || item.ID != listed.ID {
-				return fmt.Errorf("Get gives version %q, ID %q of %q, the list version %q, ID %q; error: %v", item.Version, item.ID, key, listed.Version, listed.ID, err)
+				return fmt.Errorf("a Get gives version %q, ID %q of %q, the list version %q, ID %q; error: %v", item.Version, item.ID, key, listed.Version, listed.ID, err)
 			}
 			return nil
 		}))

@@ -156,9 +156,9 @@ func (r *run[T]) make(ctx context.Context, c check[T]) Result {
 		inner, cancel := context.WithCancel(ctx)
 		k := &kit[T]{run: r, h: r.h, ctx: inner, name: c.Name}
 		v := k.judge(c.make)
+		cancel() // whatever still waits for something need not
 		res.Skipped = v.skipped
 		res.Err = errors.Join(v.err, k.close(), ctx.Err())
-		cancel()
 	}
 	// Of what the checks before have seen on their way.
 	res.Err = errors.Join(append([]error{res.Err}, r.noted(c.Name)...)...)

@@ -76,9 +76,9 @@ func (s *session[T]) run(seq func() func(func(reflector.Batch[T], error) bool)) 
 		switch _, ours := v.(deliberate); {
 		case ours:
 		case v != nil:
-			err = fmt.Errorf("Watch: %w", caught(v))
+			err = fmt.Errorf("a watch: %w", caught(v))
 		case !finished:
-			err = fmt.Errorf("Watch: %w: runtime.Goexit was called", errPanic)
+			err = fmt.Errorf("a watch: %w: runtime.Goexit was called", errPanic)
 		}
 		s.over(v, err)
 	}()
@@ -224,14 +224,14 @@ func (s *session[T]) wait(since string) error {
 		return nil
 	case <-time.After(s.k.h.Wait):
 	}
-	err := fmt.Errorf("Watch: the iterator has not returned %v after %s", s.k.h.Wait, since)
+	err := fmt.Errorf("a watch: the iterator has not returned %v after %s", s.k.h.Wait, since)
 	if since == "the end of its context" {
 		s.k.mu.Lock()
 		defer s.k.mu.Unlock()
 		if errors.Is(s.k.stuck, errStuck) {
 			return nil // said before, of this check
 		}
-		s.k.stuck = fmt.Errorf("Watch: %w (%v)", errStuck, s.k.h.Wait)
+		s.k.stuck = fmt.Errorf("a watch: %w (%v)", errStuck, s.k.h.Wait)
 		return s.k.stuck
 	}
 	return err

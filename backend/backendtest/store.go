@@ -223,7 +223,7 @@ func (st *store[T]) list(ctx context.Context, opts reflector.ListOptions) (listi
 			return l, nil
 		}
 		if page.Next == opts.Page || len(l.pages) > 10*(st.k.h.Many+100) {
-			return l, fmt.Errorf("List: the pages do not end: after %d of them there is still another, %q", len(l.pages), page.Next)
+			return l, fmt.Errorf("a list: its pages do not end: after %d of them there is still another, %q", len(l.pages), page.Next)
 		}
 		opts.Page = page.Next
 	}
