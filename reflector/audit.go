@@ -21,7 +21,11 @@ type audit[T any] struct {
 // the watch where that was, and compares once the watch has come to the list.
 func (c *cycle[T]) inspect(ctx context.Context) end {
 	a, err := c.look(ctx)
-	c.auditing, c.buffer = false, false
+	c.buffer = false
+	if c.full && err != nil && ctx.Err() == nil {
+		return end{err: err}
+	}
+	c.auditing = false
 	if ctx.Err() != nil || c.full || c.bell.ringing() {
 		if a != nil {
 			a.into.abort()
@@ -44,6 +48,7 @@ func (c *cycle[T]) look(ctx context.Context) (*audit[T], error) {
 	c.track.enter(Listing)
 	l := listing[T]{cycle: c, into: c.begin()}
 	l.opts.KeysOnly = c.powers.KeysOnly && !c.objects
+	drift := c.objects // proven by keys and versions
 	c.objects = false
 	// Of pages that show different states each would have to be compared at another
 	// time.
@@ -64,6 +69,9 @@ func (c *cycle[T]) look(ctx context.Context) (*audit[T], error) {
 	}
 	if err != nil {
 		l.into.abort()
+		if drift { // to be put right, whatever it takes
+			c.full, c.auditing = true, true
+		}
 		return nil, err
 	}
 	a := &audit[T]{into: l.into, at: l.first, keys: l.opts.KeysOnly}
@@ -81,6 +89,8 @@ func (c *cycle[T]) look(ctx context.Context) (*audit[T], error) {
 		return a, nil
 	case foreign:
 		c.full = true // nobody told us of a reset
+		l.into.abort()
+		return nil, nil
 	}
 	l.into.abort()
 	return nil, fmt.Errorf("the list is at %q, the watch came to %q", l.first, c.cursor)

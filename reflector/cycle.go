@@ -83,9 +83,6 @@ func (c *cycle[T]) run(ctx context.Context) error {
 		if _, lags := errors.AsType[*lagError](e.err); !lags {
 			c.lagging = time.Time{}
 		}
-		if e.err != nil && !e.ours {
-			c.auditing = false
-		}
 		c.rest(ctx, e)
 	}
 	return nil

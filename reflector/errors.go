@@ -14,7 +14,9 @@ var (
 	// believes one that is older only by rule 6 of the package documentation.
 	ErrFutureCursor = errors.New("reflector: cursor ahead of the source")
 	// ErrNotModified: a list finds everything as it was at the last call that
-	// was answered with a list.
+	// was answered with a list. It answers calls with ListOptions.IfModified (or,
+	// within a list function of Poll, with [IfModified]) alone: who asks without it
+	// does not have that list, and can do nothing but ask again.
 	ErrNotModified = errors.New("reflector: not modified")
 	// ErrNotFound: Powers.Get has no object under this key. (backend.ErrNotFound
 	// is the same value.)

@@ -70,6 +70,8 @@ func (h *hint[T]) Watch(ctx context.Context, opts WatchOptions) iter.Seq2[Batch[
 		powers := h.lw.Powers()
 		pending := newHinted(powers.Get != nil)
 		defer pending.collect(ctx, h.hints)()
+		// whole: the consumer has the last list, and nothing that was fetched since.
+		whole := opts.IfModified
 		for listed := false; ; listed = true {
 			key, more, err := pending.take(ctx)
 			switch {
@@ -80,8 +82,10 @@ func (h *hint[T]) Watch(ctx context.Context, opts WatchOptions) iter.Seq2[Batch[
 				return
 			// The first hint, whatever it says, proves the subscription.
 			case key == "" || !listed:
-				more = h.list(ctx, powers, yield)
+				more = h.list(ctx, powers, whole, yield)
+				whole = true
 			default:
+				whole = false
 				more = fetch(ctx, powers.Get, key, yield)
 			}
 			if !more {
@@ -91,9 +95,10 @@ func (h *hint[T]) Watch(ctx context.Context, opts WatchOptions) iter.Seq2[Batch[
 	}
 }
 
-// list yields all pages as one full state; false ends the watch.
-func (h *hint[T]) list(ctx context.Context, powers Powers[T], yield func(Batch[T], error) bool) bool {
-	var opts ListOptions
+// list yields all pages as one full state, or says that it is the last one; false
+// ends the watch.
+func (h *hint[T]) list(ctx context.Context, powers Powers[T], whole bool, yield func(Batch[T], error) bool) bool {
+	opts := ListOptions{IfModified: whole}
 	var seen tokens
 	if powers.Paged {
 		opts.Limit = defaultPageSize

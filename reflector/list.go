@@ -31,6 +31,7 @@ func (c *cycle[T]) list(ctx context.Context) (h *held[T], err error) {
 	c.track.enter(Listing)
 	l := listing[T]{cycle: c, into: c.begin(), hold: c.buffer}
 	c.auditing = false
+	l.opts.IfModified = c.whole
 	if c.opts.Freshness == Any && !c.latest {
 		l.opts.Freshness = Any
 		if c.powers.Compare != nil {

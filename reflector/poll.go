@@ -40,8 +40,9 @@ const defaultEvery = 30 * time.Second
 //
 // An error of list ends the watch, changes nothing and is tried again by the
 // reflector's backoff. A list with two objects under one key, or one without a
-// key, is such an error too ([ErrDuplicateKey], [ErrEmptyKey]). list may answer
-// [ErrNotModified] for as long as nothing is different from what it gave last.
+// key, is such an error too ([ErrDuplicateKey], [ErrEmptyKey]). Where [IfModified]
+// is true of its ctx, list may answer [ErrNotModified] when nothing is different
+// from what it gave last; a list that remembers that serves one consumer.
 // It must return when its ctx ends, and must finish within [Options].Open.
 //
 // The source keeps nothing between two calls of Watch, and may be watched by
@@ -103,6 +104,21 @@ func keyed[T any](objs []T, key func(T) string) (items []object.Item[T], err err
 	return items, nil
 }
 
+// IfModified says to the list function of a [Poll] that its caller still has what the
+// function gave last, and no more, so that [ErrNotModified] will do. Where it is false
+// the whole list is needed, whatever was answered before.
+func IfModified(ctx context.Context) bool { return ctx.Value(ifModified{}) != nil }
+
+type ifModified struct{}
+
+// with tells a list function whether ErrNotModified will do.
+func with(ctx context.Context, will bool) context.Context {
+	if !will {
+		return ctx
+	}
+	return context.WithValue(ctx, ifModified{}, true)
+}
+
 type poll[T any] struct {
 	list       func(context.Context) ([]object.Item[T], error)
 	every, max time.Duration
@@ -116,7 +132,7 @@ func (p *poll[T]) List(ctx context.Context, opts ListOptions) (Page[T], error) {
 	if opts.Page != "" {
 		return Page[T]{}, fmt.Errorf("a poll has one page, not %q: %w", opts.Page, ErrExpired)
 	}
-	items, _, err := p.get(ctx)
+	items, _, err := p.get(with(ctx, opts.IfModified))
 	return Page[T]{Items: items}, err
 }
 
@@ -151,8 +167,9 @@ func (p *poll[T]) Watch(ctx context.Context, opts WatchOptions) iter.Seq2[Batch[
 		var last []object.Item[T] // kept only to see whether anything changed
 		listed := false
 		pause := p.every
+		ask := with(ctx, opts.IfModified)
 		for {
-			items, places, err := p.get(ctx)
+			items, places, err := p.get(ask)
 			unchanged := errors.Is(err, ErrNotModified)
 			var b Batch[T]
 			switch {
@@ -173,6 +190,7 @@ func (p *poll[T]) Watch(ctx context.Context, opts WatchOptions) iter.Seq2[Batch[
 			} else {
 				pause = p.every
 			}
+			ask = with(ctx, true) // yielded is taken, or else this was the last
 			// Also after the end of ctx: list may believe that it was heard.
 			if !yield(b, nil) || !sleep(ctx, jittered(pause)) {
 				return

@@ -40,6 +40,7 @@ func (c *cycle[T]) session(ctx context.Context, opts WatchOptions, h *held[T], a
 		return end{err: err}
 	}
 	s.owed = opts.Initial || opts.After == ""
+	opts.IfModified = c.whole
 	if c.powers.Progress {
 		opts.ProgressEvery = progressEvery
 	}

@@ -108,6 +108,9 @@ type ListOptions struct {
 	// it. A source that has not come so far answers ErrFutureCursor; to a cursor of
 	// another epoch, ErrExpired. Without Powers.Compare it is not asked for.
 	NotBefore Cursor
+	// IfModified says that the caller still has what it was answered last, and no
+	// more: ErrNotModified will do.
+	IfModified bool
 	// KeysOnly leaves out the objects: key, version and ID are enough. Sources
 	// without Powers.KeysOnly ignore it.
 	KeysOnly bool
@@ -124,6 +127,9 @@ type WatchOptions struct {
 	// finds out only when it is asked that it can't answers errors.ErrUnsupported,
 	// and full states are listed.
 	Initial bool
+	// IfModified says that the consumer still has the last full state that it was
+	// told, and no more: Synced alone will do for one that is the same.
+	IfModified bool
 	// ProgressEvery asks for a batch at least so often, if need be an empty one.
 	// 0 is never. Sources without Powers.Progress ignore it.
 	ProgressEvery time.Duration

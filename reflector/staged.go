@@ -226,7 +226,7 @@ func (s *staged[T]) end(at Cursor, reset bool, call string, how func(Relist[T], 
 	if err != nil {
 		return fmt.Errorf("sink %s: %w", call, err)
 	}
-	reset, c.ahead = reset || c.ahead, false
+	reset, c.ahead = c.synced && (reset || c.ahead), false
 	c.cursor, c.behind = at, false
 	c.full, c.whole, c.synced, c.auditing = false, true, true, false
 	c.latest, c.wary = false, false

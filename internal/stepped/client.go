@@ -90,7 +90,7 @@ func (w *world) start(id int, k kind) *client {
 	switch k.feed {
 	case "poll":
 		src = reflector.PollItems(func(ctx context.Context) ([]item, error) {
-			page, err := gate{c}.List(ctx, reflector.ListOptions{})
+			page, err := gate{c}.List(ctx, reflector.ListOptions{IfModified: reflector.IfModified(ctx)})
 			return page.Items, err
 		}, &reflector.PollOptions{Every: pollEvery})
 	case "hint":

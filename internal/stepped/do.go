@@ -315,7 +315,7 @@ func (c *client) let(l *line, v verdict) {
 		if v.page == nil {
 			c.oldSince = time.Time{}
 		}
-		if c.kind.has("lazy") && v.do == "go" && c.given == c.w.model.now().at {
+		if c.kind.has("lazy") && call.list.IfModified && v.do == "go" && c.given == c.w.model.now().at {
 			v.err = reflector.ErrNotModified
 		}
 	case askWatch:

@@ -77,9 +77,7 @@ func drawKind(r *rand.Rand) kind {
 	case "poll":
 		odds["prev"], odds["progress"], odds["lazy"] = 0, 0, 2
 	case "hint":
-		// Not lazy: a hint of what the list has already takes the list's proof away, and
-		// then ErrNotModified is no answer any more, for as long as the source gives it.
-		odds["prev"], odds["progress"] = 0, 0
+		odds["prev"], odds["progress"], odds["lazy"] = 0, 0, 2
 	}
 	for _, f := range kindFlags {
 		switch {
