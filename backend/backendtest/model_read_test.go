@@ -8,6 +8,7 @@ import (
 	"iter"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/homeostat/homeostat/object"
@@ -187,8 +188,8 @@ func (m *model) Get(ctx context.Context, key string) (item, error) {
 	_, items := m.view()
 	for _, it := range items {
 		if it.Key == key {
-			// Not while a watch may look at it: then it would be a data race, too.
-			if m.bad == "objects changed in place" && m.watches.Load() == 0 {
+			// Not while others may look at it: then it would be a data race, too.
+			if m.bad == "objects changed in place" && m.watches.Load() == 0 && len(it.Object.Finalizers) == 0 {
 				it.Object.Tags["read"] = "yes"
 			}
 			return it, nil
@@ -201,11 +202,11 @@ func (m *model) Get(ctx context.Context, key string) (item, error) {
 }
 
 func (m *model) Watch(ctx context.Context, opts reflector.WatchOptions) iter.Seq2[batch, error] {
-	w := &watching{model: m, ctx: ctx, opts: opts}
+	begun := new(atomic.Bool)
 	return func(yield func(batch, error) bool) {
-		w := w
-		if m.bad != "ranges share one session" {
-			w = &watching{model: m, ctx: ctx, opts: opts}
+		w := &watching{model: m, ctx: ctx, opts: opts}
+		if begun.Swap(true) && m.bad == "ranges share one session" { // what was told is told
+			m.locked(func() { w.opts.After = m.cursor(m.rev) })
 		}
 		w.yield = w.misbehaving(yield)
 		m.watches.Add(1)
@@ -227,7 +228,6 @@ type watching struct {
 	opts  reflector.WatchOptions
 	yield func(batch, error) bool
 
-	begun bool
 	at    int // what was told
 	live  int // batches
 	prev  reflector.Cursor
@@ -251,12 +251,6 @@ func (w *watching) run() {
 		}
 		return
 	}
-	if w.begun { // only of a session that is shared
-		w.tell(batch{Cursor: w.cursor(w.at)})
-		w.follow()
-		return
-	}
-	w.begun = true
 	full := w.opts.Initial && w.Initial || w.opts.After == "" && (w.Initial || !w.Cursors)
 	switch {
 	case full || w.Whole && w.opts.After == "":
