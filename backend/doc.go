@@ -45,8 +45,8 @@
 //     context that ends in the middle of a call is that too, unless the store
 //     knows better.
 //  10. What a store can't do is errors.ErrUnsupported, never passed over.
-//  11. A write is seen by every Get and List that begins after it returned (by
-//     List only if Powers.StaleLists is not set), and told by every watch.
+//  11. A write is told by every watch, and seen by every Get and List that begins
+//     after it returned; where Powers.StaleLists is set, by later ones.
 //  12. DryRun gives the same backend, checked and answered but not done. Its
 //     answers have the version and ID that the object has now, and none for a
 //     Create: no version came about that one could wait for.

@@ -60,28 +60,29 @@ func powerInitial[T any](k *kit[T]) {
 		}
 		return true
 	})
-	for range 2 {
+	for _, wait := range []time.Duration{k.h.Wait, k.h.Quiet} {
 		select {
 		case n := <-step:
-			err := st.tryWrite(k.gone(k.h.Key(1 + 5*n)))
-			st.hist.add(k.gone(k.h.Key(1 + 5*n)))
-			if err == nil {
-				c := k.put(k.h.Key(k.h.Many + n))
-				err = st.tryWrite(c)
-				st.hist.add(c)
-			}
+			gone, put := k.gone(k.h.Key(1+5*n)), k.put(k.h.Key(k.h.Many+n))
+			err := errors.Join(st.tryWrite(gone), st.tryWrite(put))
+			st.hist.add(gone)
+			st.hist.add(put)
 			wrote <- struct{}{}
 			k.must(err)
-		case <-time.After(k.h.Quiet): // all in one batch
+		case <-time.After(wait): // all was in one batch
 		}
 	}
 	done := slow.s.done
-	go func() { // in case that the second one comes late
-		select {
-		case <-step:
-			wrote <- struct{}{}
-		case <-done:
-		case <-k.ctx.Done():
+	go func() { // in case that it was just slow
+		for {
+			select {
+			case <-step:
+				wrote <- struct{}{}
+			case <-done:
+				return
+			case <-k.ctx.Done():
+				return
+			}
 		}
 	}()
 	clients = append(clients, slow)
