@@ -60,11 +60,12 @@
 //     during its reconcile makes it run again, and nothing is lost between the two.
 //   - G7 Read your writes. A key whose controller wrote does not run again before the
 //     cache provably contains the write. Only that key waits.
-//   - G8 Pull compensates push. A change that the watch lost is found by the next list,
-//     and repaired; what did not change causes no event. (A list that comes by itself,
-//     to audit, is still to come.)
+//   - G8 Pull compensates push. A change that the watch lost is found by the next list
+//     or audit, repaired and counted; what did not change causes no event. Audits are
+//     on by default where a source can't prove that its watch misses nothing.
 //   - G9 Failure is not emptiness. Only a complete list infers deletes; an error or a
-//     part of a list never does. No controller acts on a cache that is not synced.
+//     part of a list never does, and a guard can hold a list that would delete too much
+//     to be true. No controller acts on a cache that is not synced.
 //   - G10 Nothing leaks, nothing crashes. After Run returned nothing of ours is left.
 //     A panic of user code on our goroutines is caught, reported with key and stack,
 //     and the rest goes on.
