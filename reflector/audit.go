@@ -173,6 +173,13 @@ func (c *cycle[T]) due() time.Time {
 	return c.fresh.Add(every - time.Duration(rand.Int64N(int64(every)/4+1)))
 }
 
+// due says when the next audit of this session is.
+func (s *session[T]) due() {
+	at := s.cycle.due()
+	s.guard.due(at)
+	s.cycle.track.update(func(st *Status) { st.NextAudit = at })
+}
+
 // reach ends an audit when the watch has come to it: with a batch at that very
 // place, once it was applied; with one after it, before.
 func (s *session[T]) reach(at Cursor, want relation) error {
@@ -187,7 +194,7 @@ func (s *session[T]) reach(at Cursor, want relation) error {
 func (s *session[T]) compare() error {
 	if s.cycle.behind {
 		s.drop("the watch told changes without a position")
-		s.guard.due(s.cycle.due())
+		s.due()
 		return nil
 	}
 	a := s.audit
@@ -203,7 +210,7 @@ func (s *session[T]) compare() error {
 		s.stop(errAudit)
 		return nil
 	}
-	s.guard.due(s.cycle.due())
+	s.due()
 	return nil
 }
 

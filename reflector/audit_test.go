@@ -52,6 +52,9 @@ func TestR12_AuditFindsALostDelete(t *testing.T) {
 		r := start(t, src, s, &reflector.Options{Audit: hourly, Session: -1})
 		after(30 * time.Minute)
 		src.state = []string{"a=1", "b=1"} // and nobody is told
+		if next := time.Until(r.Status().NextAudit); next < 10*time.Minute || next > 30*time.Minute {
+			t.Errorf("the next audit is in %v", next)
+		}
 		want(t, "lists", len(src.lists), 1)
 		after(31 * time.Minute)
 		wantAll(t, "shown", s.shown(), "commit a=1 b=1 c=1 @e/10", "audit a=1 b=1 @e/10")
@@ -297,6 +300,9 @@ func TestAuditByDefault(t *testing.T) {
 				src.state = []string{"a=1"}
 				after(10 * time.Minute)
 				want(t, "found", s.holds() == "a=1", c.audits)
+				if c.opts.Session < 0 || c.powers.Progress {
+					want(t, "named", !r.Status().NextAudit.IsZero(), c.audits)
+				}
 				want(t, "corrections", r.Status().Corrections, uint64(2*b2i(c.audits)))
 			})
 		})

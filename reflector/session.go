@@ -85,7 +85,7 @@ func (s *session[T]) follow(ctx context.Context, opts WatchOptions) {
 	c.track.enter(Opening)
 	c.track.tick() // the last session's sign of life is not this one's
 	s.guard = newGuard(c.track, c.opts, c.powers.Progress, c.audits())
-	s.guard.due(c.due())
+	s.due()
 	s.guard.awaits.Store(s.audit != nil)
 	defer s.guard.start(ctx, s.stop)()
 	defer c.await(ctx, "Watch", s.guard)()

@@ -99,6 +99,10 @@ type Status struct {
 	// and the source has no order to wait by (rule 5). What is amiss is put
 	// right as the watch goes on.
 	Torn bool
+	// NextAudit is when the next audit is due, as long as nothing comes in between.
+	// Zero is never: nobody looks for what a watch loses without knowing, until the
+	// next full state.
+	NextAudit time.Time
 	// Audits counts the full states that were taken to see whether the watch had
 	// lost anything, and came to an end; Corrections the objects that they put right,
 	// Drift those of the last one: while it is not 0, the watch is known to lose
@@ -137,6 +141,7 @@ func (s Status) MarshalJSON() ([]byte, error) {
 		Missed    uint64    `json:"missed"`
 		Torn      bool      `json:"torn,omitempty"`
 
+		NextAudit   time.Time         `json:"nextAudit,omitzero"`
 		Audits      uint64            `json:"audits"`
 		Corrections uint64            `json:"corrections"`
 		Drift       int               `json:"drift,omitempty"`
@@ -147,7 +152,7 @@ func (s Status) MarshalJSON() ([]byte, error) {
 	}{
 		s.Name, s.State, s.Since, s.Next, s.Cursor, s.Synced, s.Failures, text(s.Err), s.LastEvent, s.Alive,
 		s.Lists, s.Watches, s.Resets, s.Replays, s.Gaps, s.Missed, s.Torn,
-		s.Audits, s.Corrections, s.Drift, text(s.AuditErr), s.WouldDelete, texts(s.Unreadable), text(s.Fallback),
+		s.NextAudit, s.Audits, s.Corrections, s.Drift, text(s.AuditErr), s.WouldDelete, texts(s.Unreadable), text(s.Fallback),
 	})
 }
 

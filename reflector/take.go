@@ -135,7 +135,7 @@ func (s *session[T]) settle(at Cursor, err error) error {
 	}
 	s.owed, s.barren, s.at = false, false, at
 	s.fulls++
-	s.guard.due(s.cycle.due())
+	s.due()
 	// Now, not at the next Reset: a source without positions may begin to read
 	// the next full state as soon as it has this goroutine back.
 	s.into = s.cycle.begin()

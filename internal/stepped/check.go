@@ -188,9 +188,13 @@ func (e *ear) last(ch informer.Change[Thing], k int) error {
 
 // equal: the cache and the handler have what the store has, and the client rests.
 func (c *client) equal() bool {
+	return c.inf.Status().Source.State == reflector.Watching && c.src.standing() == nil && c.knows()
+}
+
+// knows: the cache and the handler have what the store has.
+func (c *client) knows() bool {
 	now := c.seen.masked(c.w.model.now().state)
-	return c.inf.Status().Source.State == reflector.Watching && c.src.standing() == nil &&
-		c.cached() == now && c.ear.told == now
+	return c.cached() == now && c.ear.told == now
 }
 
 // last1 is the look at the very end.

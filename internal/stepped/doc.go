@@ -56,7 +56,8 @@
 //   - the reflector counts no resets, gaps or replays when there were none.
 //
 // At the end the weather is calm: everything is let through, time passes, and where
-// the source has hidden something for good there is one Relist. Then store, model,
+// the source has hidden something for good there is one Relist, unless the client is
+// audited (or Config.Unrepaired asks for none). Then store, model,
 // caches and what the handlers were told are equal, nobody waits any more, every Run
 // returns and no goroutine is left.
 //
@@ -94,6 +95,6 @@
 //
 // # Testing
 //
-// TestG1_… runs ten thousand histories, a thousand under the race detector, two hundred
+// TestG1_… runs twenty thousand histories, a thousand under the race detector, two hundred
 // with -short.
 package stepped

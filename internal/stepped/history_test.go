@@ -61,6 +61,23 @@ func TestG1_G2_G3_G8_G9_SteppedHistories(t *testing.T) {
 	require.Greater(t, all.Synced, all.Looks/2)
 }
 
+// TestG8_WithoutAnAudit: what a source hides stays wrong where nobody looks for it, and
+// the status says that nobody does. Where there is an audit, it is found.
+func TestG8_WithoutAnAudit(t *testing.T) {
+	var stats stepped.Stats
+	n := min(histories, 1000)
+	if testing.Short() {
+		n = 200
+	}
+	for seed := range n {
+		cfg := config(uint64(seed))
+		cfg.Unrepaired, cfg.Stats = true, &stats
+		stepped.Run(t, cfg)
+	}
+	t.Logf("%d of %d clients ended astray", stats.Astray, n*2)
+	require.Greater(t, stats.Astray, n/50)
+}
+
 // TestDeterminism: a seed is a history. The same steps happen, and the same comes of
 // them; and a replay of the steps is the history again.
 func TestDeterminism(t *testing.T) {

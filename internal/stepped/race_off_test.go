@@ -3,4 +3,4 @@
 package stepped_test
 
 // histories are how many are run.
-const histories = 10_000
+const histories = 20_000

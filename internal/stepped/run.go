@@ -24,6 +24,9 @@ type Config struct {
 	// handlers: what a broken layer in between would do.
 	Source  func(reflector.ListWatcher[Thing]) reflector.ListWatcher[Thing]
 	Handler func(func(informer.Change[Thing])) func(informer.Change[Thing])
+	// Unrepaired has nothing repair what a source has hidden, but for audits: such
+	// histories may end in other states, which Stats counts.
+	Unrepaired bool
 	// Stats, if set, counts what was done. Not for use by several at once.
 	Stats *Stats
 }

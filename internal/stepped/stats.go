@@ -19,6 +19,9 @@ type Stats struct {
 	// which a client had a full state, of Looks at any.
 	Lists, Watches, Resets, Gaps, Replays, Missed uint64
 	Synced, Looks                                 int
+	// Astray counts the clients that ended in another state than the store, where
+	// nothing was to repair them (Config.Unrepaired).
+	Astray int
 }
 
 // Add adds those of others.
@@ -44,6 +47,7 @@ func (s *Stats) Add(t *Stats) {
 	s.Missed += t.Missed
 	s.Synced += t.Synced
 	s.Looks += t.Looks
+	s.Astray += t.Astray
 }
 
 // String is a line for each.

@@ -134,7 +134,11 @@ func (w *world) did(s step) {
 // let go, and time passes.
 func (w *world) calm() {
 	for _, c := range w.clients {
-		// Only a full state repairs what the source has hidden.
+		// Only a full state repairs what the source has hidden: an audit, where there
+		// is one.
+		if c.kind.has("audit") || w.cfg.Unrepaired {
+			continue
+		}
 		if max(c.lied, c.lost) >= c.committed && max(c.lied, c.lost) >= 0 {
 			c.inf.Relist("the source has lied")
 		}
@@ -152,10 +156,25 @@ func (w *world) calm() {
 		if len(c.waits) > 0 {
 			w.fault("c%d: WaitFor of k%d, written at %s, never ends", c.id, c.waits[0].key, c.waits[0].of)
 		}
-		if !c.equal() {
+		switch {
+		case c.equal():
+		case w.cfg.Unrepaired && c.knows():
+			// A client that goes on asking for ever has kept it company.
+		case w.cfg.Unrepaired && c.astrayUnseen():
+			if w.cfg.Stats != nil {
+				w.cfg.Stats.Astray++
+			}
+		default:
 			w.fault("c%d does not come to rest: %s; cache %s, store %s", c.id, c.doing(), c.cached().show(), w.model.now().state.show())
 		}
 	}
+}
+
+// astrayUnseen: what the source hides was never repaired, since nobody looked; and the
+// status says that nobody does.
+func (c *client) astrayUnseen() bool {
+	lied := max(c.lied, c.lost)
+	return lied >= 0 && lied >= c.committed && c.inf.Status().Source.NextAudit.IsZero()
 }
 
 // drain lets everything go on that stands.
@@ -209,7 +228,7 @@ func (w *world) live(history func(*world)) {
 		w.contents()
 	}
 	for _, c := range w.clients {
-		if !w.failed() {
+		if !w.failed() && (c.equal() || !w.cfg.Unrepaired || !c.astrayUnseen()) {
 			c.last1()
 		}
 	}
