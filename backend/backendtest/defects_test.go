@@ -77,6 +77,12 @@ var defects = []struct {
 	{"version kept on a change", "object/identity", nil},
 	{"delete without a key", "object/identity", nil},
 
+	{"rot left out", "object/undecodable", nil},
+	{"rot told as a delete", "object/undecodable", nil},
+	{"rot told as an object", "object/undecodable", nil},
+	{"rot takes others with it", "object/undecodable", nil},
+	{"rot without a reason", "watch/batches", nil},
+
 	{"no version accepted", "write/no-version", nil},
 	{"preconditions not checked", "write/preconditions", nil},
 	{"Any fails when others write", "write/any-waits-its-turn", nil},

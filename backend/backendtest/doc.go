@@ -39,6 +39,8 @@
 //     delete of which there is no trace.
 //   - Cut: whether a broken watch is noticed.
 //   - Down: whether a failure looks like an empty store.
+//   - Spoil: whether one object that can't be decoded is told as what it is, and what
+//     becomes of all others.
 //
 // T should have at least two fields that Object sets, so that patches of different
 // fields can meet, and embed [object.Meta] where the store's objects do: then the rules

@@ -29,7 +29,7 @@ func Example() {
 	fmt.Println("lacks:", report.Lacks)
 	// Output:
 	// broken rules: <nil>
-	// lacks: [Harness.Cut Harness.Down Harness.Forget Harness.Restart Transactions]
+	// lacks: [Harness.Cut Harness.Down Harness.Forget Harness.Restart Harness.Spoil Transactions]
 }
 
 func ExampleReport_String() {

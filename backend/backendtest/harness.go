@@ -69,6 +69,9 @@ type Fixture[T any] struct {
 	Cut func(ctx context.Context) error
 	// Down makes the store unreachable until up is called.
 	Down func(ctx context.Context) (up func() error, err error)
+	// Spoil makes of the object under key, which is there, one that the adapter
+	// cannot decode, as a change that others have made past it.
+	Spoil func(ctx context.Context, key string) error
 	// Close ends the store, after the check. Its error fails the check.
 	Close func() error
 }

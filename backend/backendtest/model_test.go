@@ -33,14 +33,14 @@ type traits struct {
 	// What else may be there or not.
 	Cursors, Versions, IDs, Prev, Known, Transactions, Writes, DryRun, Patch bool
 	// The harness.
-	Restart, Compact, Forget, Cut, Down bool
+	Restart, Compact, Forget, Cut, Down, Spoil bool
 
 	// Whole: every batch is a full state. Merge: what is pending is one batch.
 	// Latest: the log keeps only the last change of each key. Short: sessions end
 	// after a few batches. Durable: a restart keeps everything. Hang: what is down
-	// does not answer. ErrorCut: a cut session ends in an error. OldPages: pages of a
+	// does not answer. Fails: what can't be decoded fails the list and ends the watch. ErrorCut: a cut session ends in an error. OldPages: pages of a
 	// compacted state are still to be had.
-	Whole, Merge, Latest, Short, Durable, Hang, ErrorCut, OldPages bool
+	Whole, Merge, Latest, Short, Durable, Hang, Fails, ErrorCut, OldPages bool
 }
 
 // everything is a model with all powers.
@@ -49,7 +49,7 @@ func everything() traits {
 		Paged: true, SnapshotPages: true, Initial: true, Progress: true, ResumeProven: true, KeysOnly: true,
 		Compare: true, Reached: true, Head: true, Get: true,
 		Cursors: true, Versions: true, IDs: true, Prev: true, Known: true, Transactions: true, Writes: true, DryRun: true, Patch: true,
-		Restart: true, Compact: true, Forget: true, Cut: true, Down: true,
+		Restart: true, Compact: true, Forget: true, Cut: true, Down: true, Spoil: true,
 	}
 }
 
@@ -303,6 +303,12 @@ func (m *model) fixture() *backendtest.Fixture[thing] {
 			return next.source(), nil
 		}
 	}
+	if m.Spoil {
+		fx.Spoil = func(_ context.Context, key string) error {
+			m.commit(backendtest.Change[thing]{Key: key, Object: rotten})
+			return nil
+		}
+	}
 	if m.Compact {
 		fx.Compact = func(context.Context) error {
 			m.locked(func() { m.kept, m.log = m.rev, nil })
@@ -350,7 +356,7 @@ func (m *model) forgetLocked() {
 // source shows what there is of the model.
 func (m *model) source() reflector.ListWatcher[thing] {
 	if m.Writes {
-		return m
+		return decoding{m}
 	}
-	return struct{ reflector.ListWatcher[thing] }{m}
+	return struct{ reflector.ListWatcher[thing] }{decoding{m}}
 }

@@ -1,6 +1,8 @@
 package backendtest
 
 import (
+	"slices"
+
 	"github.com/homeostat/homeostat/reflector"
 )
 
@@ -41,6 +43,16 @@ func (p *protocol[T]) objects(b reflector.Batch[T]) {
 		}
 		if e.Known {
 			p.st.saw("a watch", e.Item)
+		}
+	}
+	for _, f := range b.Faults {
+		switch {
+		case f.Key == "":
+			p.note("object/identity", "a watch tells of an object that it cannot decode, without a key")
+		case f.Err == nil:
+			p.note("watch/batches", "a watch cannot decode %q, and does not say why", f.Key)
+		case slices.ContainsFunc(b.Events, func(e reflector.Event[T]) bool { return e.Key == f.Key }):
+			p.note("watch/batches", "a batch tells of %q both by an event and as what cannot be decoded", f.Key)
 		}
 	}
 }

@@ -78,7 +78,7 @@ type check[T any] struct {
 // checksOf are all checks. Those that come last also judge what all others have
 // seen on their way.
 func checksOf[T any]() []check[T] {
-	return slices.Concat(listChecks[T](), watchChecks[T](), resumeChecks[T](), contextChecks[T](),
+	return slices.Concat(listChecks[T](), watchChecks[T](), resumeChecks[T](), contextChecks[T](), faultChecks[T](),
 		powerChecks[T](), convergeChecks[T](), writeChecks[T](), patchChecks[T](), answerChecks[T](), softChecks[T](),
 		protocolChecks[T]())
 }

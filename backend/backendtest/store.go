@@ -38,6 +38,7 @@ func (st *store[T]) use(src reflector.ListWatcher[T]) {
 		"Reached": p.Reached != nil, "Head": p.Head != nil, "Get": p.Get != nil, "StaleLists": !p.StaleLists,
 		"Backend": st.backend() != nil, "Harness.Restart": st.fx.Restart != nil, "Harness.Compact": st.fx.Compact != nil,
 		"Harness.Forget": st.fx.Forget != nil, "Harness.Cut": st.fx.Cut != nil, "Harness.Down": st.fx.Down != nil,
+		"Harness.Spoil": st.fx.Spoil != nil,
 		"Harness.Write": st.fx.Write != nil || st.backend() != nil,
 	} {
 		if !there {

@@ -46,22 +46,22 @@ var stores = []struct {
 	new   func() *fixture
 	lacks []string
 }{
-	{"memory", overMemory, []string{"Harness.Cut", "Harness.Down", "Harness.Forget", "Transactions"}},
-	{"fake without a plan", overFake, []string{"Harness.Down", "Harness.Forget", "Harness.Restart", "Transactions"}},
+	{"memory", overMemory, []string{"Harness.Cut", "Harness.Down", "Harness.Forget", "Harness.Spoil", "Transactions"}},
+	{"fake without a plan", overFake, []string{"Harness.Down", "Harness.Forget", "Harness.Restart", "Harness.Spoil", "Transactions"}},
 	{"Poll", overPoll, []string{
-		"Backend", "Compare", "Cursors", "Get", "Harness.Compact", "Harness.Cut", "Harness.Down", "Harness.Forget", "Harness.Restart",
+		"Backend", "Compare", "Cursors", "Get", "Harness.Compact", "Harness.Cut", "Harness.Down", "Harness.Forget", "Harness.Restart", "Harness.Spoil",
 		"Head", "IDs", "KeysOnly", "Paged", "Progress", "Reached", "ResumeProven", "SnapshotPages", "Versions",
 	}},
 	{"PollItems with a pause that grows", overPollItems, []string{
-		"Backend", "Compare", "Cursors", "Get", "Harness.Compact", "Harness.Cut", "Harness.Down", "Harness.Forget", "Harness.Restart",
+		"Backend", "Compare", "Cursors", "Get", "Harness.Compact", "Harness.Cut", "Harness.Down", "Harness.Forget", "Harness.Restart", "Harness.Spoil",
 		"Head", "KeysOnly", "Paged", "Progress", "Reached", "ResumeProven", "SnapshotPages", "Transactions",
 	}},
 	{"Hint", overHint, []string{
-		"Backend", "Compare", "Cursors", "Harness.Compact", "Harness.Cut", "Harness.Down", "Harness.Forget", "Harness.Restart",
+		"Backend", "Compare", "Cursors", "Harness.Compact", "Harness.Cut", "Harness.Down", "Harness.Forget", "Harness.Restart", "Harness.Spoil",
 		"Head", "Progress", "Reached", "ResumeProven", "Transactions",
 	}},
 	{"Hint without Get", overHintWithoutGet, []string{
-		"Backend", "Compare", "Cursors", "Get", "Harness.Compact", "Harness.Cut", "Harness.Down", "Harness.Forget", "Harness.Restart",
+		"Backend", "Compare", "Cursors", "Get", "Harness.Compact", "Harness.Cut", "Harness.Down", "Harness.Forget", "Harness.Restart", "Harness.Spoil",
 		"Head", "Progress", "Reached", "ResumeProven", "Transactions",
 	}},
 }

@@ -1,9 +1,12 @@
 package bolt_test
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 
 	"github.com/homeostat/homeostat/backend/backendtest"
@@ -21,11 +24,11 @@ type marked struct {
 
 // harness is for stores in files that begin as begin leaves them.
 func harness[T any](
-	t *testing.T, object func(n int) T, begin func(ctx context.Context, path string) error,
+	t *testing.T, sample func(n int) T, begin func(ctx context.Context, path string) error,
 ) backendtest.Harness[T] {
 	dir := t.TempDir()
 	return backendtest.Harness[T]{
-		Object: object,
+		Object: sample,
 		New: func(ctx context.Context) (*backendtest.Fixture[T], error) {
 			sub, err := os.MkdirTemp(dir, "")
 			if err != nil {
@@ -36,8 +39,9 @@ func harness[T any](
 				return nil, err
 			}
 			var s *bolt.Store[T]
+			codec := &choosy[T]{}
 			open := func() (err error) {
-				if s, err = bolt.Open[T](path, nil, nil); err == nil {
+				if s, err = bolt.Open[T](path, codec, nil); err == nil {
 					bolt.NoSync(s)
 				}
 				return err
@@ -59,10 +63,50 @@ func harness[T any](
 				},
 				Compact: compact,
 				Forget:  compact, // only the history knows of what was deleted
-				Close:   func() error { return s.Close() },
+				Spoil: func(ctx context.Context, key string) error {
+					return codec.spoil(sample(-1), func(rotten T) error {
+						_, err := s.Update(ctx, object.Item[T]{Key: key, Version: object.Any, Object: rotten})
+						return err
+					})
+				},
+				Close: func() error { return s.Close() },
 			}, nil
 		},
 	}
+}
+
+// choosy is a JSON codec that can't read one object any more, once that is written:
+// what a store refuses to write it can't be made to have.
+type choosy[T any] struct {
+	object.JSON[T]
+	mu     sync.Mutex
+	rotten []byte
+	left   int // how often it can still be read
+}
+
+func (c *choosy[T]) spoil(obj T, write func(T) error) error {
+	data, err := c.Encode(obj)
+	if err != nil {
+		return err
+	}
+	c.mu.Lock()
+	c.rotten, c.left = data, 1
+	c.mu.Unlock()
+	return write(obj)
+}
+
+func (c *choosy[T]) Decode(data []byte) (obj T, err error) {
+	c.mu.Lock()
+	rotten := c.rotten != nil && bytes.Equal(data, c.rotten)
+	if rotten {
+		c.left--
+	}
+	left := c.left
+	c.mu.Unlock()
+	if rotten && left < 0 {
+		return obj, errors.New("rotten")
+	}
+	return c.JSON.Decode(data)
 }
 
 // emptied deletes everything from the store in a file, if there is one.

@@ -48,6 +48,10 @@ var harness = backendtest.Harness[Order]{
 					return nil
 				}, nil
 			},
+			Spoil: func(_ context.Context, key string) error {
+				w.spoil(key)
+				return nil
+			},
 			Close: func() error {
 				w.server.Close()
 				return nil

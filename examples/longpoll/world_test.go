@@ -52,6 +52,15 @@ func (w *world) write(c backendtest.Change[Order]) {
 	w.writeLocked(rec, c.Delete)
 }
 
+// spoil makes an object one that is no Order.
+func (w *world) spoil(key string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	rec := w.objects[key]
+	rec.Key, rec.Object = key, json.RawMessage(`"spoilt"`)
+	w.writeLocked(rec, false)
+}
+
 // versions is what there is, by key.
 func (w *world) versions() map[string]string {
 	w.mu.Lock()

@@ -53,6 +53,7 @@ func fixture(opts *consul.Options) *backendtest.Fixture[flag] {
 			up := srv.Down()
 			return func() error { up(); return nil }, nil
 		},
+		Spoil: func(_ context.Context, key string) error { srv.Apply(garbage(key)); return nil },
 		Close: func() error { web.Close(); return nil },
 	}
 }

@@ -69,6 +69,9 @@ func fixture(opts *kubeserver.Options) *backendtest.Fixture[payload] {
 			up := srv.Down()
 			return func() error { up(); return nil }, nil
 		},
+		Spoil: func(_ context.Context, key string) error {
+			return srv.Put(configMaps, map[string]any{"metadata": map[string]string{"name": key}, "data": 7})
+		},
 		Close: func() error { web.Close(); return nil },
 	}
 }

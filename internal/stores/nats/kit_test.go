@@ -61,6 +61,10 @@ func newFixture(ctx context.Context) (*backendtest.Fixture[pod], error) {
 			f.proxy.Down()
 			return func() error { f.proxy.Up(); return nil }, nil
 		},
+		Spoil: func(ctx context.Context, key string) error {
+			_, err := f.kv.Put(ctx, token(key), []byte("{"))
+			return err
+		},
 		Close: f.close,
 	}, nil
 }

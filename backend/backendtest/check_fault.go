@@ -1,0 +1,127 @@
+package backendtest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/homeostat/homeostat/reflector"
+)
+
+func faultChecks[T any]() []check[T] {
+	return []check[T]{
+		{Check{"object/undecodable", []string{"reflector 10"}, "an object that cannot be decoded is named as a Fault, or ends the list or watch; it is never left out, and all others are told"}, undecodable[T]},
+	}
+}
+
+func undecodable[T any](k *kit[T]) {
+	st := k.open()
+	k.need("Harness.Spoil", st.fx.Spoil != nil)
+	st.fill(4)
+	spoilt, well := k.h.Key(1), k.h.Key(2)
+	base := st.client()
+	live := st.watch(reflector.WatchOptions{After: base.at}, nil)
+	if e, ok := live.next(k.h.Wait, nil); !ok || e.err != nil || e.over {
+		k.fail("a watch does not open: %w", e.err)
+	}
+	st.do("Spoil", func(ctx context.Context) error { return st.fx.Spoil(ctx, spoilt) })
+	st.namesIn("a watch that was open", live, spoilt, "")
+	k.must(live.stop())
+
+	listed := func() error { return st.namesInList(spoilt, well) }
+	if st.powers.StaleLists {
+		k.must(k.soon(listed))
+	} else {
+		k.must(listed())
+	}
+	if st.powers.Initial {
+		s := st.watch(reflector.WatchOptions{Initial: true}, nil)
+		st.namesIn("a full state that is streamed", s, spoilt, well)
+		k.must(s.stop())
+	}
+	// It is well again.
+	st.write(k.put(spoilt))
+	c := &client[T]{st: st, patient: true, relist: true}
+	k.must(c.follow("the present state, once everything can be decoded again,", c.current))
+}
+
+// namesInList wants a list to name what cannot be decoded, and to have the rest, or to
+// fail.
+func (st *store[T]) namesInList(spoilt, well string) error {
+	opts := reflector.ListOptions{}
+	there, named := map[string]bool{}, false
+	for {
+		page, err := st.page(st.k.ctx, opts)
+		if errors.Is(err, errStuck) || errors.Is(err, errPanic) {
+			return err
+		}
+		if err != nil {
+			return nil
+		}
+		for _, item := range page.Items {
+			there[item.Key] = true
+		}
+		named = named || faultOf(page.Faults, spoilt)
+		if page.Next == "" || page.Next == opts.Page {
+			break
+		}
+		opts.Page = page.Next
+	}
+	switch {
+	case there[spoilt]:
+		return fmt.Errorf("a list shows %q, which cannot be decoded, as if it could", spoilt)
+	case !named:
+		return fmt.Errorf("a list leaves out %q, which cannot be decoded: it is no Fault of a page", spoilt)
+	case !there[well]:
+		return fmt.Errorf("a list that names what it cannot decode leaves out %q, which it can", well)
+	}
+	return nil
+}
+
+// namesIn wants a session to name what cannot be decoded, or to end; and, unless it is
+// "", to tell of well, in the same full state.
+func (st *store[T]) namesIn(what string, s *session[T], spoilt, well string) {
+	k := st.k
+	named, told := false, well == ""
+	for end := nowPlus(k.h.Wait); !named || !told; {
+		e, ok := s.next(k.h.Wait, nil)
+		if !ok || nowPlus(0).After(end) {
+			k.fail("%s says nothing of %q, which cannot be decoded, within %v", what, spoilt, k.h.Wait)
+		}
+		if e.err != nil || e.over {
+			return
+		}
+		named = named || faultOf(e.batch.Faults, spoilt)
+		for _, ev := range e.batch.Events {
+			told = told || ev.Key == well
+			if ev.Key != spoilt || well != "" && named {
+				continue
+			}
+			if ev.Op == reflector.OpDelete {
+				k.fail("%s says that %q is deleted; it is there, and cannot be decoded", what, spoilt)
+			}
+			if s.opts.Initial {
+				k.fail("%s tells of %q, which cannot be decoded, as if it could", what, spoilt)
+			}
+		}
+		if e.batch.Synced && (!named || !told) {
+			k.fail("%s ends without %s", what, missing(named, spoilt, well))
+		}
+	}
+}
+
+func missing(named bool, spoilt, well string) string {
+	if !named {
+		return fmt.Sprintf("%q, which cannot be decoded", spoilt)
+	}
+	return fmt.Sprintf("%q, which can be decoded", well)
+}
+
+func faultOf(faults []reflector.Fault, key string) bool {
+	for _, f := range faults {
+		if f.Key == key {
+			return true
+		}
+	}
+	return false
+}
