@@ -82,8 +82,8 @@ func (st *store[T]) namesInList(spoilt, well string) error {
 // "", to tell of well, in the same full state.
 func (st *store[T]) namesIn(what string, s *session[T], spoilt, well string) {
 	k := st.k
-	named, told := false, well == ""
-	for end := nowPlus(k.h.Wait); !named || !told; {
+	named, told, gone := false, well == "", false
+	for end := nowPlus(k.h.Wait); ; {
 		e, ok := s.next(k.h.Wait, nil)
 		if !ok || nowPlus(0).After(end) {
 			k.fail("%s says nothing of %q, which cannot be decoded, within %v", what, spoilt, k.h.Wait)
@@ -91,20 +91,22 @@ func (st *store[T]) namesIn(what string, s *session[T], spoilt, well string) {
 		if e.err != nil || e.over {
 			return
 		}
-		named = named || faultOf(e.batch.Faults, spoilt)
 		for _, ev := range e.batch.Events {
 			told = told || ev.Key == well
-			if ev.Key != spoilt || well != "" && named {
-				continue
-			}
-			if ev.Op == reflector.OpDelete {
-				k.fail("%s says that %q is deleted; it is there, and cannot be decoded", what, spoilt)
-			}
-			if s.opts.Initial {
-				k.fail("%s tells of %q, which cannot be decoded, as if it could", what, spoilt)
+			if ev.Key == spoilt { // what is told last of it counts
+				named, gone = false, ev.Op == reflector.OpDelete
 			}
 		}
-		if e.batch.Synced && (!named || !told) {
+		if faultOf(e.batch.Faults, spoilt) {
+			named, gone = true, false
+		}
+		switch {
+		case gone && !s.opts.Initial:
+			k.fail("%s says that %q is deleted; it is there, and cannot be decoded", what, spoilt)
+		case s.opts.Initial && !e.batch.Synced:
+		case named && told:
+			return
+		case e.batch.Synced:
 			k.fail("%s ends without %s", what, missing(named, spoilt, well))
 		}
 	}
@@ -112,7 +114,7 @@ func (st *store[T]) namesIn(what string, s *session[T], spoilt, well string) {
 
 func missing(named bool, spoilt, well string) string {
 	if !named {
-		return fmt.Sprintf("%q, which cannot be decoded", spoilt)
+		return fmt.Sprintf("%q as what cannot be decoded", spoilt)
 	}
 	return fmt.Sprintf("%q, which can be decoded", well)
 }
