@@ -7,15 +7,19 @@
 // happened to. The Func gets no event: it reads what is wanted and what is there
 // from caches, does what is missing, and says by its error when to look again.
 //
+//	root, err := os.OpenRoot("homes") // whatever a key says, nothing outside is touched
+//	…
 //	users := informer.New(reflector.Poll(listUsers, User.Key, nil), nil)
 //	homes := reconcile.New("homes", users, func(ctx context.Context, req reconcile.Request[User]) error {
-//		dir := filepath.Join(root, req.Key)
 //		if _, exists := req.Object(); !exists {
-//			return os.RemoveAll(dir)
+//			return root.RemoveAll(req.Key)
 //		}
-//		return os.MkdirAll(dir, 0o755)
-//	}, nil)
-//	err := reconcile.Run(ctx, homes)
+//		return root.MkdirAll(req.Key, 0o755)
+//	}, &reconcile.Options{Logger: slog.Default()})
+//	err = reconcile.Run(ctx, homes)
+//
+// Without a Logger nothing is logged: what a Func returns is then to be seen in
+// Explain, and counted in Status, and nowhere else.
 //
 // [Run] finds the informers that its controllers need and runs them too; [Group]
 // is the same with choices. [Watch] triggers by objects of other types,
