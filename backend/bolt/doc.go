@@ -14,6 +14,11 @@
 // [ErrLocked]. For soft deletion and finalizers wrap the Store in
 // backend.WithFinalizers.
 //
+// The file does not know its type. Opened as a store of another one it is read as
+// far as the codec allows, and JSON allows much: fields that the type does not have
+// are passed over, those that the object does not have are zero, and an Update writes
+// that back. Keep one name of a file for one type.
+//
 // It keeps all rules of packages reflector and backend and has every power.
 //
 // # What survives
@@ -43,12 +48,13 @@
 // that is read while others write looks through the history since the first one.
 //
 // The file grows as it has to and never shrinks: room that was freed is used again.
-// To give it back to the file system, close the store and use the command of bbolt:
+// To give it back to the file system, close the store and use the command of bbolt,
+// which Go fetches:
 //
-//	bbolt compact -o smaller.db pods.db
+//	go run go.etcd.io/bbolt/cmd/bbolt@v1.5.0 compact -o smaller.db pods.db
 //
-// which keeps everything, cursors too. [Store.Compact] is something else: it
-// forgets the history.
+// It makes a new file, to be put in the place of the old one, and keeps everything,
+// cursors too. [Store.Compact] is something else: it forgets the history.
 //
 // # Concurrency
 //
