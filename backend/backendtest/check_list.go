@@ -219,7 +219,9 @@ func listFailure[T any](k *kit[T]) {
 	})
 	ctx, cancel := context.WithTimeout(k.ctx, k.h.Quiet)
 	defer cancel()
-	st.fullOrError("while the store is unreachable", ctx)
+	if !st.fullOrError("while the store is unreachable", ctx) {
+		k.fail("%w: while it is Down, every list, fetch and watch is answered", ErrHarness)
+	}
 	if up == nil {
 		k.fail("%w: Down gives no function that ends it", ErrHarness)
 	}
@@ -228,14 +230,16 @@ func listFailure[T any](k *kit[T]) {
 	k.must(c.follow("the present state, after the store was unreachable,", c.current))
 }
 
-// fullOrError lists, fetches and streams, and wants all of the state or an error.
-func (st *store[T]) fullOrError(when string, ctx context.Context) {
+// fullOrError lists, fetches and streams, and wants all of the state or an error. It
+// says whether there was any.
+func (st *store[T]) fullOrError(when string, ctx context.Context) (failed bool) {
 	k := st.k
 	for _, limit := range []int{0, 7} {
 		l, err := st.list(ctx, reflector.ListOptions{Limit: limit})
 		if errors.Is(err, errStuck) || errors.Is(err, errPanic) {
 			k.must(err)
 		}
+		failed = failed || err != nil
 		if err == nil && !st.powers.StaleLists {
 			if diff := st.hist.differs(l.items, st.hist.now()); diff != "" {
 				k.fail("%s, List answers without an error what is not the state: %s", when, diff)
@@ -248,14 +252,15 @@ func (st *store[T]) fullOrError(when string, ctx context.Context) {
 		if errors.Is(err, reflector.ErrNotFound) && !st.powers.StaleLists || errors.Is(err, errStuck) || errors.Is(err, errPanic) {
 			k.fail("%s, Get of an object that is there: %w", when, err)
 		}
+		failed = failed || err != nil
 	}
-	st.streamedOrError(when, ctx)
+	return st.streamedOrError(when, ctx) || failed
 }
 
-func (st *store[T]) streamedOrError(when string, ctx context.Context) {
+func (st *store[T]) streamedOrError(when string, ctx context.Context) (failed bool) {
 	k := st.k
 	if st.positional() && !st.powers.Initial {
-		return
+		return false
 	}
 	ctx, cancel := context.WithTimeout(ctx, k.h.Wait)
 	var err error
@@ -265,7 +270,7 @@ func (st *store[T]) streamedOrError(when string, ctx context.Context) {
 		e, ok := c.s.next(2*k.h.Wait, nil)
 		if !ok {
 			k.must(fmt.Errorf("%s: %w", when, c.close()))
-			return
+			return true
 		}
 		more = !e.over
 		if !e.over && e.err == nil {
@@ -281,4 +286,5 @@ func (st *store[T]) streamedOrError(when string, ctx context.Context) {
 			k.fail("%s, Watch ends a full state that is not the state: %s", when, diff)
 		}
 	}
+	return !c.whole
 }

@@ -342,4 +342,17 @@ func powerFreshness[T any](k *kit[T]) {
 	if st.hist.find(l.items, 0) < 0 {
 		k.fail("a list of any age shows a state that never was; from the present one it differs by: %s", st.hist.differs(l.items, st.hist.now()))
 	}
+	cmp := st.powers.Compare
+	if cmp == nil || l.at == "" {
+		return
+	}
+	two := k.open()
+	two.write(k.put(k.h.Key(0)))
+	foreign := two.settled().at
+	if foreign == l.at || cmp(foreign, l.at) != 0 {
+		return // of one epoch
+	}
+	if _, err := st.list(k.ctx, reflector.ListOptions{NotBefore: foreign}); !refused(err) {
+		k.fail("a list that must not be before %q, of another epoch, is neither ErrExpired nor ErrFutureCursor but: %w", foreign, orNil(err))
+	}
 }

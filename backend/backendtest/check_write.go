@@ -3,6 +3,7 @@ package backendtest
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/homeostat/homeostat/backend"
 	"github.com/homeostat/homeostat/object"
@@ -58,9 +59,28 @@ func writePreconditions[T any](k *kit[T]) {
 		k.must(err)
 		w.absent(now.Key, "a delete")
 	}
-	// Many under one version.
-	for i, op := range []string{"Update", "Patch", "Delete"} {
-		item := w.new(k.h.Key(1 + i))
+	for next := k.rounds(); next(); {
+		w.manyUnderOneVersion()
+	}
+}
+
+// rounds says as often as a race is worth another try: what lies between a look and a
+// write may be short.
+func (k *kit[T]) rounds() (next func() bool) {
+	const most = 50
+	n, end := 0, nowPlus(5*k.h.Quiet)
+	return func() bool {
+		n++
+		return n == 1 || n <= most && time.Now().Before(end)
+	}
+}
+
+// manyUnderOneVersion writes under one version from several goroutines at once.
+func (w *writer[T]) manyUnderOneVersion() {
+	k := w.st.k
+	for _, op := range []string{"Update", "Patch", "Delete"} {
+		w.raced++
+		item := w.new(k.h.Key(100 + w.raced))
 		errs := many(8, func(int) error {
 			_, err := w.writes(item, item.Version)[op]()
 			return err
@@ -90,8 +110,10 @@ func many(n int, f func(i int) error) []error {
 		err error
 	}
 	answers := make(chan answer, n)
+	start := make(chan struct{})
 	for i := range n {
 		go func() {
+			<-start
 			a := answer{i: i, err: errPanic}
 			defer func() {
 				if v := recover(); v != nil {
@@ -102,6 +124,7 @@ func many(n int, f func(i int) error) []error {
 			a.err = f(i)
 		}()
 	}
+	close(start)
 	all := make([]error, n)
 	for range n {
 		a := <-answers
@@ -112,7 +135,15 @@ func many(n int, f func(i int) error) []error {
 
 func writeAny[T any](k *kit[T]) {
 	w := k.writer()
-	item := w.new(k.h.Key(0))
+	for next := k.rounds(); next(); {
+		w.raced++
+		w.manyUnderAny(w.new(k.h.Key(100 + w.raced)))
+	}
+}
+
+// manyUnderAny writes unconditionally from several goroutines at once.
+func (w *writer[T]) manyUnderAny(item object.Item[T]) {
+	k := w.st.k
 	p, _ := w.anyPatch(item)
 	const writers = 12
 	versions := make([]object.Version, writers)

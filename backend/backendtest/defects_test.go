@@ -70,6 +70,7 @@ var defects = []struct {
 	{"Head behind", "powers/head", nil},
 	{"Reached too early", "powers/reached", nil},
 	{"stale list", "powers/freshness", nil},
+	{"NotBefore ignored", "powers/freshness", nil},
 	{"gap between list and watch", "converge", nil},
 
 	{"ID kept on re-creation", "object/identity", nil},

@@ -88,6 +88,20 @@ type Change[T any] struct {
 // ErrHarness: the harness lacks what it must have, or did not do what it says.
 var ErrHarness = errors.New("backendtest: faulty harness")
 
+// equalObjects says that the objects to write cannot be told apart.
+func (h Harness[T]) equalObjects() (equal bool) {
+	defer func() {
+		if recover() != nil {
+			equal = false // whoever uses it will say so
+		}
+	}()
+	a, b := h.Object(0), h.Object(1)
+	if h.Equal != nil {
+		return h.Equal(a, b)
+	}
+	return reflect.DeepEqual(a, b)
+}
+
 // withDefaults fills in what was left out; the error says what can't be.
 func (h Harness[T]) withDefaults() (Harness[T], error) {
 	var err error
@@ -96,6 +110,9 @@ func (h Harness[T]) withDefaults() (Harness[T], error) {
 	}
 	if h.Object == nil {
 		err = errors.Join(err, fmt.Errorf("%w: it has no Object", ErrHarness))
+	}
+	if h.Object != nil && h.equalObjects() {
+		err = errors.Join(err, fmt.Errorf("%w: Object gives equal objects for 0 and 1", ErrHarness))
 	}
 	if h.Key == nil {
 		h.Key = func(n int) string { return fmt.Sprintf("key-%04d", n) }

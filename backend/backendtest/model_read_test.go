@@ -88,7 +88,7 @@ func (m *model) List(ctx context.Context, opts reflector.ListOptions) (page refl
 		return page, err
 	}
 	rev, items := m.view()
-	if opts.NotBefore != "" {
+	if opts.NotBefore != "" && m.bad != "NotBefore ignored" {
 		if before, ok := m.parse(opts.NotBefore); !ok || before > rev {
 			return page, fmt.Errorf("model: %w", reflector.ErrFutureCursor)
 		}

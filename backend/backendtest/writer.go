@@ -16,6 +16,7 @@ type writer[T any] struct {
 	st    *store[T]
 	b     backend.Backend[T]
 	aside bool // its answers are no states of the store
+	raced int  // keys that were used for races
 }
 
 // writer opens a store whose write side is to be tested.
