@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"log/slog"
 	"reflect"
 	"sync"
@@ -41,6 +42,7 @@ type Informer[T any] struct {
 	changes []Change[T]
 	held    map[string]held[T]
 	staged  *relist[T] // the full state that is staged, nil if none is
+	seed    maphash.Seed
 
 	// mu makes one step of "the cache has it" and "every handler is told of it":
 	// the write of a batch with its pushes, and the snapshot of a handler that
@@ -83,6 +85,7 @@ func New[T any](src reflector.ListWatcher[T], opts *Options, indexes ...indexer.
 		ctx:     context.Background(),
 		synced:  make(chan struct{}),
 		stopped: make(chan struct{}),
+		seed:    maphash.MakeSeed(),
 	}
 	i.view = i.cache.View()
 	i.refl = reflector.New(src, sink[T]{i}, o.reflector())

@@ -16,6 +16,15 @@ type held[T any] struct {
 	// holder is the key that has its value in a unique index; "" when an index
 	// function panicked on it, which only another state of it can change.
 	holder string
+	fault  bool // the source cannot read it: there is no item but a key and a version
+}
+
+// is says that this is the state that was refused.
+func (h held[T]) is(item object.Item[T], wary bool) bool {
+	if h.fault {
+		return h.item.Version != "" && h.item.Version == item.Version && !wary
+	}
+	return same(h.item, item, wary)
 }
 
 // keyless refuses what a source told without a key: the rest of the batch is not
@@ -38,7 +47,7 @@ func (i *Informer[T]) unreadable(faults []reflector.Fault) {
 		if i.held == nil {
 			i.held = make(map[string]held[T])
 		}
-		i.held[f.Key] = held[T]{item: object.Item[T]{Key: f.Key, Version: f.Version}}
+		i.held[f.Key] = held[T]{item: object.Item[T]{Key: f.Key, Version: f.Version}, fault: true}
 		// The reflector has logged it.
 		i.barriers.refuse(&RefusedError{
 			Informer: i.name, Key: f.Key, Version: f.Version, Err: fmt.Errorf("%w: %w", reflector.ErrUnreadable, f.Err),

@@ -1,6 +1,8 @@
 package informer
 
 import (
+	"hash/maphash"
+
 	"github.com/homeostat/homeostat/object"
 	"github.com/homeostat/homeostat/reflector"
 )
@@ -114,7 +116,7 @@ func (r *relist[T]) Diff() reflector.Diff {
 		if ev.Op != reflector.OpPut {
 			continue
 		}
-		if h, refused := i.held[ev.Key]; refused && same(h.item, ev.Item, r.wary) {
+		if h, refused := i.held[ev.Key]; refused && h.is(ev.Item, r.wary) {
 			continue
 		}
 		if cur, ok := i.cache.Item(ev.Key); !ok || !same(cur, ev.Item, r.wary) {
@@ -124,6 +126,7 @@ func (r *relist[T]) Diff() reflector.Diff {
 	for key := range i.cache.All() {
 		if _, named := r.named[key]; !named {
 			d.Deletes++
+			d.Gone += maphash.String(i.seed, key)
 		}
 	}
 	return d

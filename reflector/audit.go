@@ -20,9 +20,11 @@ type audit[T any] struct {
 // inspect takes an audit of a source that can be resumed: it lists, goes on with
 // the watch where that was, and compares once the watch has come to the list.
 func (c *cycle[T]) inspect(ctx context.Context) end {
+	lagging := c.lagging
 	a, err := c.look(ctx)
-	c.buffer = false
-	if c.full && err != nil && ctx.Err() == nil {
+	c.buffer, c.lagging = false, lagging // what an audit sees of it is no insisting
+	if _, held := errors.AsType[*implausibleError](err); held {
+		c.full = true
 		return end{err: err}
 	}
 	c.auditing = false
@@ -40,13 +42,18 @@ func (c *cycle[T]) inspect(ctx context.Context) end {
 
 // look lists for an audit. Without an error and without an audit there is nothing
 // left to compare.
-func (c *cycle[T]) look(ctx context.Context) (*audit[T], error) {
+func (c *cycle[T]) look(ctx context.Context) (a *audit[T], err error) {
 	if err := c.opts.Budget.Wait(ctx); err != nil {
 		return nil, err
 	}
 	c.auditing = true
 	c.track.enter(Listing)
 	l := listing[T]{cycle: c, into: c.begin()}
+	defer func() {
+		if a == nil {
+			l.into.abort() // also when the source panics
+		}
+	}()
 	l.opts.KeysOnly = c.powers.KeysOnly && !c.objects
 	drift := c.objects // proven by keys and versions
 	c.objects = false
@@ -55,12 +62,16 @@ func (c *cycle[T]) look(ctx context.Context) (*audit[T], error) {
 	if c.powers.Paged && c.powers.SnapshotPages && c.opts.PageSize > 0 {
 		l.opts.Limit = c.opts.PageSize
 	}
-	err := l.read(ctx)
+	err = l.read(ctx)
 	if errors.Is(err, errSame) {
 		return nil, l.into.unchanged(c.cursor)
 	}
-	if err == nil && (l.torn || l.hold) {
+	switch {
+	case err != nil:
+	case l.torn, l.first != l.last:
 		err = errors.New("the pages of the list show different states")
+	default:
+		err = l.release()
 	}
 	if errors.Is(err, errNoVersion) {
 		c.objects = true
@@ -68,20 +79,16 @@ func (c *cycle[T]) look(ctx context.Context) (*audit[T], error) {
 		return c.look(ctx)
 	}
 	if err != nil {
-		l.into.abort()
-		if drift { // to be put right, whatever it takes
-			c.full, c.auditing = true, true
-		}
+		c.objects = drift // soon again
 		return nil, err
 	}
-	a := &audit[T]{into: l.into, at: l.first, keys: l.opts.KeysOnly}
+	a = &audit[T]{into: l.into, at: l.first, keys: l.opts.KeysOnly}
 	switch c.relate(l.first, c.cursor) {
 	case same:
-		defer a.into.abort() // if it was refused
 		equal, err := a.end()
 		if err == nil && !equal {
 			c.objects = true
-			a.into.abort()
+			l.into.abort()
 			return c.look(ctx)
 		}
 		return nil, err
@@ -89,10 +96,8 @@ func (c *cycle[T]) look(ctx context.Context) (*audit[T], error) {
 		return a, nil
 	case foreign:
 		c.full = true // nobody told us of a reset
-		l.into.abort()
 		return nil, nil
 	}
-	l.into.abort()
 	return nil, fmt.Errorf("the list is at %q, the watch came to %q", l.first, c.cursor)
 }
 
@@ -169,6 +174,9 @@ func (c *cycle[T]) due() time.Time {
 	every := c.audits()
 	if every == 0 || !c.synced {
 		return time.Time{}
+	}
+	if c.objects { // something is known to be lost
+		every = min(every, time.Minute)
 	}
 	return c.fresh.Add(every - time.Duration(rand.Int64N(int64(every)/4+1)))
 }

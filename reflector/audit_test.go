@@ -464,3 +464,133 @@ func TestR33_PartialDeafness(t *testing.T) {
 		want(t, "drift", r.Status().Drift, 0)
 	})
 }
+
+// Without an order there is no telling when a watch has come to a list: a full state,
+// then, like any.
+func TestAuditWithoutAnOrder(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		src := newAuditable(powers{ResumeProven: true})
+		s := newSink(t)
+		r := start(t, src, s, &reflector.Options{Audit: hourly, Session: -1})
+		after(0)
+		src.place, src.state = "e/11", []string{"a=1", "b=1"} // and nobody is told
+		src.toAudit(t)
+		wantAll(t, "shown", s.shown()[1:], "audit a=1 b=1 @e/11")
+		want(t, "corrections", r.Status().Corrections, 1)
+	})
+}
+
+// A watch that is on its way to the list is waited for, however slow.
+func TestAuditWaitsForASlowWatch(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		src := newAuditable(resumable)
+		src.watch = script(stay, func(ctx context.Context, o reflector.WatchOptions, yield yield) {
+			yield(live(o.After), nil)
+			for n := 11; n <= 20; n++ {
+				nap(ctx, 20*time.Second)
+				yield(live(cursor(fmt.Sprint("e/", n)), fmt.Sprintf("k%d=%d", n, n)), nil)
+			}
+			<-ctx.Done()
+		})
+		s := newSink(t)
+		r := start(t, src, s, &reflector.Options{Audit: hourly, Session: -1})
+		after(0)
+		for n := 11; n <= 20; n++ {
+			src.state = append(src.state, fmt.Sprintf("k%d=%d", n, n))
+		}
+		src.place = "e/20"
+		src.toAudit(t)
+		after(5 * time.Minute)
+		want(t, "audits", r.Status().Audits, 1)
+		want(t, "corrections", r.Status().Corrections, 0)
+	})
+}
+
+// The longest session does not end what an audit waits for.
+func TestAuditInAShortSession(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		src := newAuditable(resumable)
+		s := newSink(t)
+		r := start(t, src, s, &reflector.Options{Audit: hourly, Session: 20 * time.Second})
+		after(0)
+		src.place, src.state = "e/12", []string{"a=1"}
+		after(2 * hourly)
+		want(t, "holds", s.holds(), "a=1")
+		want(t, "corrections", r.Status().Corrections, 2)
+	})
+}
+
+// What an audit saw of a replica that lags is no insisting on it (rule 6).
+func TestAuditThatLagsIsNoInsisting(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		src := newAuditable(resumable)
+		late := false
+		src.watch = script(stay, func(ctx context.Context, o reflector.WatchOptions, yield yield) {
+			yield(live(o.After), nil)
+			nap(ctx, 10*time.Minute)
+			meet()
+			late = true
+			yield(whole("e/5", "z=5"), nil)
+		}, stay)
+		s := newSink(t)
+		r := start(t, src, s, &reflector.Options{Audit: hourly, Session: -1, Backoff: exact})
+		after(0)
+		was := src.place
+		src.place = "e/8"
+		src.toAudit(t)
+		src.place = was
+		after(11 * time.Minute)
+		want(t, "it came", late, true)
+		want(t, "resets", r.Status().Resets, 0)
+		want(t, "holds", s.holds(), "a=1 b=1 c=1")
+	})
+}
+
+// A source that pages by itself, and shows one state, can be audited.
+func TestAuditOfPagesOfOneState(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		src := newAuditable(resumable)
+		src.list = func(_ context.Context, _ int, o reflector.ListOptions) (page, error) {
+			if o.Page == "" {
+				return page{Items: items(src.state[:1]...), Cursor: "e/10", Next: "2"}, nil
+			}
+			return page{Items: items(src.state[1:]...), Cursor: "e/10"}, nil
+		}
+		s := newSink(t)
+		r := start(t, src, s, &reflector.Options{Audit: hourly, Session: -1})
+		after(0)
+		src.state = []string{"a=1", "b=9"}
+		src.toAudit(t)
+		want(t, "why not", r.Status().AuditErr, nil)
+		want(t, "holds", s.holds(), "a=1 b=9")
+	})
+}
+
+// G10: a panic in an audit leaves no relist without an end.
+func TestG10_AuditThatPanics(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		src := newAuditable(resumable)
+		list := src.list
+		src.list = func(ctx context.Context, n int, o reflector.ListOptions) (page, error) {
+			if n == 2 {
+				panic("boom")
+			}
+			return list(ctx, n, o)
+		}
+		s := newSink(t)
+		start(t, src, s, &reflector.Options{Audit: hourly, Session: -1})
+		after(0)
+		src.toAudit(t)
+		after(time.Minute)
+		begun, ended := 0, 0
+		for _, line := range s.lines() {
+			switch {
+			case line == "begin":
+				begun++
+			case line == "abort", strings.HasPrefix(line, "commit"), strings.HasPrefix(line, "audit"):
+				ended++
+			}
+		}
+		want(t, "relists without an end", begun-ended, 1) // that of the open session
+	})
+}

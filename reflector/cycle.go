@@ -47,11 +47,14 @@ type cycle[T any] struct {
 	fresh    time.Time
 	audit    bool
 	auditing bool
-	wary     bool // the source was set back: versions of before mean nothing
-	objects  bool // keys and versions are not enough for the next audit
-	latest   bool // no replica could answer: the latest state is asked for
-	suspects int  // full states in a row that were held
-	unread   bool // there are objects that cannot be read
+	wary     bool      // the source was set back: versions of before mean nothing
+	objects  bool      // keys and versions are not enough for the next audit
+	latest   bool      // no replica could answer: the latest state is asked for
+	suspects int       // full states in a row that were held and agree
+	suspect  Diff      // what the last of them would do
+	counted  bool      // the last of them is one of those
+	believe  time.Time // the next one counts from here on
+	unread   bool      // there are objects that cannot be read
 
 	ahead    bool      // the source said that cursor is, and cannot be asked for an order
 	lagging  time.Time // since when the source insists on an older state
@@ -153,6 +156,9 @@ func (c *cycle[T]) rest(ctx context.Context, e end) {
 		c.opts.Budget.Pause(asked)
 	}
 	delay = max(delay, asked)
+	if c.counted {
+		c.believe, c.counted = time.Now().Add(delay), false
+	}
 	c.track.backOff(e.err, delay)
 
 	// A call of Relist may cut the wait short, but not what the source asked for.

@@ -108,7 +108,7 @@ func TestTrace(t *testing.T) {
 		after(time.Minute)
 		wantAll(t, "told", told,
 			"starting > listing", "listed 0, 0, 1s, boom", "listing > backing off", "failed boom, 1", "backing off > listing",
-			"listed 2, 3, 2s, <nil>", "full initial {Puts:3 Deletes:0 Of:0}", "listing > opening", "opening > watching", "batch 2, 500ms")
+			"listed 2, 3, 2s, <nil>", "full initial {Puts:3 Deletes:0 Of:0 Gone:0}", "listing > opening", "opening > watching", "batch 2, 500ms")
 	})
 }
 

@@ -116,6 +116,7 @@ func (g *guard) watch(ctx context.Context, quit <-chan struct{}, end context.Can
 		began    = time.Now() // of the phase
 		quiet    = began      // since when nothing that counts in it
 		opened   time.Time
+		stirred  time.Time // when a live watch last moved
 		turns    int64
 		advances int64
 		turned   int64
@@ -153,8 +154,11 @@ func (g *guard) watch(ctx context.Context, quit <-chan struct{}, end context.Can
 			continue // what takes its time is ours
 		}
 		err := g.judge(p, now.Sub(began), now.Sub(quiet))
+		if a := g.advances.Load(); p == live && (a != advances || began.After(stirred)) {
+			advances, stirred = a, now
+		}
 		if err == nil && p == live {
-			err = g.examine(now, now.Sub(began))
+			err = g.examine(now, now.Sub(stirred))
 		}
 		if err != nil {
 			end(err)
@@ -175,17 +179,17 @@ func (g *guard) judge(p phase, age, quiet time.Duration) error {
 		return &missError{"the full state that the watch streams was not complete within " + g.session.String()}
 	case p == live && g.silence > 0 && quiet >= g.silence:
 		return &missError{"the source was silent for " + g.silence.String()}
-	case p == live && g.silence == 0 && g.session > 0 && age >= g.longest:
+	case p == live && g.silence == 0 && g.session > 0 && age >= g.longest && !g.awaits.Load():
 		return errSession
 	}
 	return nil
 }
 
 // examine says whether an audit is due, or has waited for too long.
-func (g *guard) examine(now time.Time, age time.Duration) error {
+func (g *guard) examine(now time.Time, still time.Duration) error {
 	switch at := g.audit.Load(); {
 	case g.awaits.Load():
-		if age >= g.open {
+		if still >= g.open {
 			return errLate
 		}
 	case at != 0 && now.UnixNano() >= at:

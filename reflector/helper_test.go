@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"iter"
 	"maps"
 	"slices"
@@ -286,7 +287,12 @@ func (r *relist) Diff() (d reflector.Diff) {
 	}
 	for key := range r.sink.state {
 		_, staged := r.staged[key]
-		d.Deletes += b2i(!staged && !r.kept[key])
+		if !staged && !r.kept[key] {
+			d.Deletes++
+			h := fnv.New64()
+			h.Write([]byte(key))
+			d.Gone += h.Sum64()
+		}
 	}
 	return d
 }

@@ -116,7 +116,7 @@ func (h *hint[T]) list(ctx context.Context, powers Powers[T], whole bool, yield 
 			return false
 		}
 		last := page.Next == ""
-		if !yield(Batch[T]{Events: puts(page.Items), Reset: first, Synced: last}, nil) {
+		if !yield(Batch[T]{Events: puts(page.Items), Faults: page.Faults, Reset: first, Synced: last}, nil) {
 			return false
 		}
 		if last {
@@ -135,6 +135,8 @@ func fetch[T any](
 	switch {
 	case errors.Is(err, ErrNotFound):
 		return yield(Delete[T](key, ""), nil)
+	case errors.Is(err, ErrUnreadable):
+		return yield(Batch[T]{Faults: []Fault{{Key: key, Err: err}}}, nil)
 	case err == nil && item.Key != key:
 		err = broken(fmt.Sprintf("Get of %q gave %q", key, item.Key))
 	}

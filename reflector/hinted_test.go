@@ -279,3 +279,48 @@ func TestG1_HintsConverge(t *testing.T) {
 		})
 	}
 }
+
+// Rule 10: what a list names and cannot decode is not deleted, and a hint of it ends
+// nothing.
+func TestR02_HintsOfWhatCannotBeDecoded(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		st := newStore()
+		st.get = true
+		st.write("a", "1")
+		bad := false
+		p := st.Powers()
+		fetch := p.Get
+		p.Get = func(ctx context.Context, key string) (item, error) {
+			if bad && key == "a" {
+				return item{}, fmt.Errorf("%q: %w: %w", key, reflector.ErrUnreadable, errBoom)
+			}
+			return fetch(ctx, key)
+		}
+		src := &source{powers: p, list: func(ctx context.Context, _ int, o reflector.ListOptions) (page, error) {
+			all, err := st.List(ctx, o)
+			if bad {
+				all.Items = slices.DeleteFunc(all.Items, func(it item) bool { return it.Key == "a" })
+				all.Faults = []reflector.Fault{fault("a")}
+			}
+			return all, err
+		}}
+		s := newSink(t)
+		r := start(t, reflector.Hint(src, st.subscribe), s, nil)
+		after(0)
+		bad = true
+		st.tell("a")
+		st.write("b", "2")
+		after(0)
+		want(t, "holds", s.holds(), "a=1 b=2")
+		want(t, "unreadable", unreadable(r), "[a]")
+		st.tell("")
+		after(0)
+		want(t, "holds", s.holds(), "a=1 b=2")
+		want(t, "unreadable", unreadable(r), "[a]")
+		want(t, "failures", r.Status().Failures, 0)
+		bad = false
+		st.tell("a")
+		after(0)
+		want(t, "unreadable", unreadable(r), "[]")
+	})
+}

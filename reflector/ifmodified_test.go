@@ -2,7 +2,6 @@ package reflector_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -198,10 +197,10 @@ func TestAuditByKeys_ThenTheListFails(t *testing.T) {
 		src.state = []string{"a=1"}
 		src.toAudit(t)
 		want(t, "holds", s.holds(), "a=1 b=1 c=1")
-		if !errors.Is(r.Status().Err, errBoom) {
-			t.Errorf("err: %v", r.Status().Err)
-		}
-		after(2 * time.Second)
+		wantErr(t, "why", r.Status().AuditErr, errBoom)
+		want(t, "state", r.Status().State, reflector.Watching) // and it is not given up
+		after(time.Minute + 2*time.Second)
 		want(t, "holds", s.holds(), "a=1")
+		want(t, "failures", r.Status().Failures, 0)
 	})
 }

@@ -211,15 +211,20 @@ func (l *listing[T]) compare(at Cursor) error {
 	return nil
 }
 
+// release stages what was held back.
+func (l *listing[T]) release() error {
+	if err := l.into.putAll(l.items); err != nil {
+		return err
+	}
+	return l.into.keep(slices.Collect(maps.Values(l.faults)))
+}
+
 func (l *listing[T]) finish() (*held[T], error) {
 	l.cycle.track.torn(l.torn)
 	if l.hold && l.first != l.last {
 		return &held[T]{into: l.into, items: l.items, faults: l.faults, from: l.first, to: l.last}, nil
 	}
-	if err := l.into.putAll(l.items); err != nil {
-		return nil, err
-	}
-	if err := l.into.keep(slices.Collect(maps.Values(l.faults))); err != nil {
+	if err := l.release(); err != nil {
 		return nil, err
 	}
 	return nil, l.into.commit(l.first)

@@ -3,6 +3,7 @@ package reflector
 import (
 	"errors"
 	"fmt"
+	"time"
 )
 
 // ErrImplausible: a full state would delete so much that the source is more likely
@@ -33,7 +34,16 @@ func (c *cycle[T]) weigh(d Diff) error {
 		c.suspects = 0
 		return nil
 	}
-	c.suspects++
+	// Only full states that say the same agree, and only those taken after a backoff,
+	// not at somebody's call, are counted.
+	switch now := time.Now(); {
+	case c.suspects == 0 || d.Gone != c.suspect.Gone || d.Deletes != c.suspect.Deletes:
+		c.suspects, c.counted = 1, true
+	case !now.Before(c.believe):
+		c.suspects++
+		c.counted = true
+	}
+	c.suspect = d
 	if c.track.confirmed() >= d.Deletes || c.opts.Believe > 0 && c.suspects >= c.opts.Believe {
 		c.suspects = 0
 		return nil

@@ -148,6 +148,45 @@ func TestR28_BelievedByRepetition(t *testing.T) {
 	})
 }
 
+// What says something else each time does not agree with anything.
+func TestR28_OnlyWhatAgreesIsBelieved(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		src := newAuditable(powers{Compare: compare})
+		src.state = []string{"a=1", "b=1", "c=1", "d=1"}
+		s := newSink(t)
+		r := start(t, src, s, &reflector.Options{Backoff: exact, MaxDelete: 1, Believe: 3})
+		after(0)
+		n := 0
+		src.list = func(context.Context, int, reflector.ListOptions) (page, error) {
+			n++
+			return page{Items: items([][]string{{"a=1", "b=1"}, {"c=1", "d=1"}}[n%2]...), Cursor: "e/11"}, nil
+		}
+		r.Relist("test")
+		after(10 * time.Minute)
+		want(t, "state", r.Status().State, reflector.Held)
+		want(t, "holds", s.holds(), "a=1 b=1 c=1 d=1")
+	})
+}
+
+// Full states that somebody asks for one after the other are one word, not many.
+func TestR28_CallsAreNoRepetition(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		src := newAuditable(powers{Compare: compare})
+		s := newSink(t)
+		r := start(t, src, s, &reflector.Options{Backoff: exact, MaxDelete: 1, Believe: 4})
+		after(0)
+		src.state, src.place = nil, "e/11"
+		for range 50 {
+			r.Relist("test")
+			after(10 * time.Millisecond)
+		}
+		want(t, "state", r.Status().State, reflector.Held)
+		want(t, "holds", s.holds(), "a=1 b=1 c=1")
+		after(10 * time.Minute)
+		want(t, "holds", s.holds(), "")
+	})
+}
+
 // Who confirmed the loss of three objects did not confirm that of more.
 func TestR28_ConfirmedIsANumber(t *testing.T) {
 	bubble(t, func(t *testing.T) {
@@ -177,7 +216,7 @@ func TestR28_ConfirmedIsANumber(t *testing.T) {
 	})
 }
 
-// An audit is held like any other full state, and the watch goes on.
+// An audit is held like any other full state.
 func TestR28_AuditsAreHeld(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		src := newAuditable(resumable)
@@ -188,8 +227,8 @@ func TestR28_AuditsAreHeld(t *testing.T) {
 		src.toAudit(t)
 		want(t, "holds", s.holds(), "a=1 b=1 c=1")
 		want(t, "would delete", r.Status().WouldDelete, 3)
-		wantErr(t, "why", r.Status().AuditErr, reflector.ErrImplausible)
-		want(t, "state", r.Status().State, reflector.Watching)
+		wantErr(t, "why", r.Status().Err, reflector.ErrImplausible)
+		want(t, "state", r.Status().State, reflector.Held)
 		want(t, "confirmed", r.ConfirmDeletes(), true)
 		after(0)
 		want(t, "holds", s.holds(), "")

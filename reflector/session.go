@@ -163,6 +163,9 @@ func (s *session[T]) ended(ctx context.Context, opts WatchOptions) (e end) {
 	// source has told full states all along.
 	well := s.verdict == nil && e.ours && !errors.Is(cause, errRelist)
 	c.audit = well && (errors.Is(cause, errAudit) || c.objects)
+	if c.audit && c.powers.Compare == nil { // there is no telling when a watch has come to a list
+		c.audit, c.full = false, true
+	}
 	c.auditing = well && c.full && s.fulls <= 1
 	return e
 }

@@ -42,6 +42,9 @@ type Diff struct {
 	// Puts are objects that are new or other than what the sink has, Deletes those
 	// that it has and the full state has not; Of is how many the sink has.
 	Puts, Deletes, Of int
+	// Gone tells one set of deletes from another: equal sets have equal numbers. 0 is
+	// not told.
+	Gone uint64
 }
 
 // Relist takes one full state. It ends with exactly one call of Commit, Unchanged

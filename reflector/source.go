@@ -170,7 +170,8 @@ type Powers[T any] struct {
 	Reached func(c Cursor, v object.Version) bool
 	// Head tells a position at or after every write acknowledged before the call.
 	Head func(context.Context) (Cursor, error)
-	// Get fetches one object; ErrNotFound when there is none. Hint fetches by it.
+	// Get fetches one object; ErrNotFound when there is none, ErrUnreadable when it
+	// cannot be decoded. Hint fetches by it.
 	Get func(context.Context, string) (object.Item[T], error)
 }
 

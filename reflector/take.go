@@ -167,6 +167,7 @@ func (s *session[T]) change(b Batch[T], first bool) error {
 	if err := c.strict(b.Faults); err != nil {
 		return err
 	}
+	s.guard.advance()
 	if err := s.reach(b.Cursor, later); err != nil {
 		return err
 	}

@@ -5,7 +5,8 @@ import (
 	"fmt"
 )
 
-// ErrUnreadable: the source has an object that it cannot decode ([Fault]), and
+// ErrUnreadable: an object is there and cannot be decoded: what Powers.Get answers of
+// it, and what a list or watch fails with that tells of it ([Fault]) where
 // Options.Strict does not let that pass.
 var ErrUnreadable = errors.New("reflector: an object cannot be read")
 
