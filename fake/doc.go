@@ -39,8 +39,9 @@
 // numbers, in the order in which they come.
 //
 // Silence, Cut, Duplicate, Reorder, Drop, and Delay after the opening, strike within
-// a watch. With OneIn they strike by chance at each batch, decided by the number of
-// the batch in its watch as well. With Call, Silence and Cut strike after the first
+// a watch. With OneIn they strike by chance at each batch but mere signs of life,
+// whose number is a matter of time, decided by the number of the batch in its watch as
+// well. With Call, Silence and Cut strike after the first
 // batch of that watch; Duplicate, Reorder and Drop strike its first change. These
 // three leave alone what is no change: bookmarks, and the parts of a list that is
 // streamed.

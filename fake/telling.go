@@ -18,6 +18,7 @@ type telling[T any] struct {
 	k       int  // batches that the store has told
 	changes int  // those of them that were changes: no bookmark, no part of a list
 	listing bool // between Reset and Synced
+	idle    bool // the batch is a sign of life, whose number depends on time
 
 	blind bool                // the source errs about what comes before the next batch:
 	prev  reflector.Cursor    // it takes this for it
@@ -28,8 +29,10 @@ type telling[T any] struct {
 // run passes on the store's batches, and does to each what strikes.
 func (t *telling[T]) run(opts reflector.WatchOptions) {
 	for batch, err := range t.b.to.Watch(t.ctx, opts) {
-		t.k++
-		if t.k == 1 && t.b.hold(t.ctx, Watch, true) != nil {
+		if t.idle = t.k > 0 && err == nil && !t.listing && idle(batch); !t.idle {
+			t.k++
+		}
+		if t.k == 1 && !t.idle && t.b.hold(t.ctx, Watch, true) != nil {
 			return
 		}
 		if err != nil {
@@ -65,11 +68,19 @@ func (t *telling[T]) batch(b reflector.Batch[T]) bool {
 	return t.after(b, change && !lost, faults, over)
 }
 
+// idle: the batch says only that the store is there.
+func idle[T any](b reflector.Batch[T]) bool {
+	return !b.Reset && !b.Synced && len(b.Events)+len(b.Faults) == 0
+}
+
 // strikes answers what strikes this batch, and when the plan that says so ends.
 func (t *telling[T]) strikes(change bool) ([]Fault, <-chan struct{}) {
 	b := t.b
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if t.idle {
+		return nil, b.weather.over
+	}
 	later := t.call.later
 	if t.call.under != b.weather {
 		later = nil

@@ -32,8 +32,8 @@ var (
 	// Permanent, too.
 	ErrFailed = retry.Permanent(errors.New("bolt: a commit failed half way; close the file and open it again"))
 	// ErrUndecodable: the codec can't read what is stored. The error names the
-	// object, and wraps the codec's.
-	ErrUndecodable = errors.New("bolt: undecodable object")
+	// object, and wraps the codec's. It is a reflector.ErrUnreadable.
+	ErrUndecodable = fmt.Errorf("bolt: undecodable object: %w", reflector.ErrUnreadable)
 	// ErrTooLarge: a key of more than 32 768 bytes, or an object of more than
 	// 512 MiB once encoded. Permanent.
 	ErrTooLarge = retry.Permanent(errors.New("bolt: too large"))

@@ -30,7 +30,7 @@ func (s *Store[T]) Patch(ctx context.Context, key string, p patch.Patch, v objec
 }
 
 // Delete removes the object and answers its last state, under the version of the
-// delete. An object that the codec can't read is not deleted; Update it first.
+// delete; without the object when the codec can't read it.
 func (s *Store[T]) Delete(ctx context.Context, key string, v object.Version) (object.Item[T], error) {
 	return s.delete(ctx, key, v, false)
 }
@@ -166,6 +166,9 @@ func (s *Store[T]) modify(
 			return err
 		}
 		cur, err := s.item(r, false)
+		if err != nil && op == "delete" { // of what can't be read, too
+			cur, err = s.item(r, true)
+		}
 		if err != nil {
 			return &backend.Error{Op: op, Key: key, Want: v, Found: r.version(), Err: err}
 		}

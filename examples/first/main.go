@@ -38,7 +38,8 @@ func main() {
 	defer stop()
 	os.MkdirAll("homes", 0o755)
 	users := informer.New(reflector.Poll(listUsers, User.Key, nil), &informer.Options{Logger: slog.Default()})
-	if err := reconcile.Run(ctx, reconcile.New("homes", users, home, nil)); err != nil {
+	homes := reconcile.New("homes", users, home, &reconcile.Options{Logger: slog.Default()})
+	if err := reconcile.Run(ctx, homes); err != nil {
 		log.Fatal(err)
 	}
 }

@@ -46,6 +46,7 @@ func breaks(half string) http.HandlerFunc {
 // What an answer means: to a read, and to a write.
 func TestAnswers(t *testing.T) {
 	long := `{"key":"a","version":"e.1","object":{},"more":"` + strings.Repeat("x", 1<<10) + `"}`
+	const unreadable = "an object that can't be read"
 	tests := []struct {
 		name      string
 		answer    http.HandlerFunc
@@ -67,7 +68,7 @@ func TestAnswers(t *testing.T) {
 		{"no JSON", says(200, "<html>welcome to this network"), nil, 0, false, true},
 		{"good JSON, and no answer", says(200, "{}"), nil, 0, false, true},
 		{"a status nobody uses", says(204, ""), nil, 0, false, true},
-		{"an object that can't be read", says(200, `{"key":"a","version":"e.1","object":[]}`), nil, 0, false, true},
+		{unreadable, says(200, `{"key":"a","version":"e.1","object":[]}`), nil, 0, false, true},
 		{"too long an answer", says(200, long), nil, 0, false, true},
 		{"no object", says(404, `{"error":"not-found","message":"m"}`), backend.ErrNotFound, 0, false, false},
 		{"another version", says(412, `{"error":"conflict","message":"m","version":"e.9"}`), backend.ErrConflict, 0, false, false},
@@ -82,8 +83,14 @@ func TestAnswers(t *testing.T) {
 				break
 			}
 			_, update := s.Update(t.Context(), object.Item[Order]{Key: "a", Version: "e.1"})
-			_, remove := s.Delete(t.Context(), "a", "e.1")
-			for what, err := range map[string]error{"get": get, "list": list, "watch": watch, "update": update, "delete": remove} {
+			gone, remove := s.Delete(t.Context(), "a", "e.1")
+			all := map[string]error{"get": get, "list": list, "watch": watch, "update": update, "delete": remove}
+			if tt.name == unreadable { // gone it is, whatever it was
+				require.NoError(t, remove)
+				require.Equal(t, object.Item[Order]{Key: "a", Version: "e.1"}, gone)
+				delete(all, "delete")
+			}
+			for what, err := range all {
 				writes := what == "update" || what == "delete"
 				require.Error(t, err, what)
 				require.Equal(t, writes && tt.unknown, errors.Is(err, backend.ErrOutcomeUnknown), "%s: %v", what, err)

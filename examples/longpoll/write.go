@@ -87,7 +87,12 @@ func (s *Store[T]) send(ctx context.Context, item object.Item[T], q request) (st
 	if rec.Key != item.Key || rec.Version == "" {
 		return stored, q.lost(errors.New("the answer is not about this object"))
 	}
-	if stored, err = s.item(rec); err != nil {
+	stored, err = s.item(rec)
+	switch {
+	case err != nil && q.method == http.MethodDelete:
+		// It is gone, whatever it was.
+		return object.Item[T]{Key: rec.Key, Version: object.Version(rec.Version), ID: rec.ID}, nil
+	case err != nil:
 		return stored, q.lost(err)
 	}
 	return stored, nil

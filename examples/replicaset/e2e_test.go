@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -396,6 +397,10 @@ func TestAChangedTemplateIsForNewPodsOnly(t *testing.T) {
 
 func TestEverySignalLeavesNothing(t *testing.T) {
 	t.Parallel()
+	// Under nohup the program would inherit that SIGHUP is ignored, and keep to it.
+	caught := make(chan os.Signal, 1)
+	signal.Notify(caught, syscall.SIGHUP)
+	t.Cleanup(func() { signal.Stop(caught) })
 	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGKILL} {
 		t.Run(sig.String(), func(t *testing.T) {
 			t.Parallel()
