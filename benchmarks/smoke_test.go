@@ -40,6 +40,8 @@ var all = map[string]func(*testing.B){
 	"BenchmarkInformerEventToCache":   BenchmarkInformerEventToCache,
 	"BenchmarkInformerEventToHandler": BenchmarkInformerEventToHandler,
 	"BenchmarkInformerSync":           BenchmarkInformerSync,
+	"BenchmarkInformerRelist":         BenchmarkInformerRelist,
+	"BenchmarkReflectorBatch":         BenchmarkReflectorBatch,
 
 	"BenchmarkControllerEventToReconcile": BenchmarkControllerEventToReconcile,
 	"BenchmarkControllerLatency":          BenchmarkControllerLatency,

@@ -73,8 +73,8 @@ var cursors = func() (c [1024]reflector.Cursor) {
 }()
 
 // newInformer is one over s, with two indexes.
-func newInformer(s *source) *informer.Informer[*Pod] {
-	return informer.New[*Pod](s, nil, byNode, byOwner)
+func newInformer(s reflector.ListWatcher[*Pod]) *informer.Informer[*Pod] {
+	return informer.New(s, nil, byNode, byOwner)
 }
 
 // start runs something until the row's end.

@@ -233,7 +233,7 @@ func TestD08_ADeleteCarriesWhatWasHeldAndTheFinalState(t *testing.T) {
 
 func TestD10_PendingIsBoundedByKeys(t *testing.T) {
 	f := deltafifo.New[int](nil, nil)
-	const keys, updates = 100, 200_000
+	const keys, updates = 100, 1_000_000
 	names := make([]string, keys)
 	for i := range names {
 		names[i] = object.Key("k", string(rune('a'+i%26)), string(rune('a'+i/26)))
