@@ -27,13 +27,14 @@ func (nowhere) Abort()                                          {}
 
 // BenchmarkReflectorBatch brings one change from the source through the reflector.
 func BenchmarkReflectorBatch(b *testing.B) {
-	src, ch := newSource(1000), newChanges(1000)
-	start(b, reflector.New[*Pod](src, nowhere{}, nil).Run)
-	b.ReportAllocs()
-	src.play(func(tell func(object.Item[*Pod])) {
-		for b.Loop() {
-			tell(ch.next())
-		}
+	row(b, "objects", objects, func(b *testing.B) {
+		src, ch := newSource(objects), newChanges(objects)
+		start(b, reflector.New(src, nowhere{}, nil).Run)
+		src.play(func(tell func(object.Item[*Pod])) {
+			for b.Loop() {
+				tell(ch.next())
+			}
+		})
 	})
 }
 
