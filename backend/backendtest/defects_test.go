@@ -78,6 +78,9 @@ var defects = []struct {
 	{"version kept on a change", "object/identity", nil},
 	{"delete without a key", "object/identity", nil},
 
+	{"keys in lower case", "object/keys", nil},
+	{"Get by prefix", "object/keys", nil},
+
 	{"rot left out", "object/undecodable", nil},
 	{"rot told as a delete", "object/undecodable", nil},
 	{"rot told as an object", "object/undecodable", nil},

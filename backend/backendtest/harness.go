@@ -21,7 +21,8 @@ type Harness[T any] struct {
 	// not depend on the key.
 	Object func(n int) T
 	// Key makes the n-th key, n from 0: another n, another key. Defaults to
-	// "key-0000", "key-0001" …
+	// "key-0000", "key-0001" …; then the check object/keys uses odd ones besides,
+	// and the store may refuse those that it cannot hold.
 	Key func(n int) string
 	// Equal compares two objects. Defaults to reflect.DeepEqual.
 	Equal func(a, b T) bool

@@ -187,7 +187,7 @@ func (m *model) Get(ctx context.Context, key string) (item, error) {
 	}
 	_, items := m.view()
 	for _, it := range items {
-		if it.Key == key {
+		if it.Key == key || m.bad == "Get by prefix" && strings.HasPrefix(it.Key, key) {
 			// Not while others may look at it: then it would be a data race, too.
 			if m.bad == "objects changed in place" && m.watches.Load() == 0 && len(it.Object.Finalizers) == 0 {
 				it.Object.Tags["read"] = "yes"

@@ -3,6 +3,7 @@ package backendtest_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/homeostat/homeostat/backend"
@@ -92,6 +93,9 @@ func (m *model) putLocked(key string, obj thing) item {
 }
 
 func (m *model) create(ctx context.Context, key string, obj thing, dry bool) (item, error) {
+	if m.bad == "keys in lower case" {
+		key = strings.ToLower(key)
+	}
 	if key == "" && m.bad != "Create without a key" {
 		return item{}, failed("create", key, backend.ErrNoKey)
 	}

@@ -78,15 +78,16 @@ type check[T any] struct {
 // checksOf are all checks. Those that come last also judge what all others have
 // seen on their way.
 func checksOf[T any]() []check[T] {
-	return slices.Concat(listChecks[T](), watchChecks[T](), resumeChecks[T](), contextChecks[T](), faultChecks[T](),
+	return slices.Concat(listChecks[T](), watchChecks[T](), resumeChecks[T](), contextChecks[T](), faultChecks[T](), keyChecks[T](),
 		powerChecks[T](), convergeChecks[T](), writeChecks[T](), patchChecks[T](), answerChecks[T](), softChecks[T](),
 		protocolChecks[T]())
 }
 
 // run is what all checks of one Run share.
 type run[T any] struct {
-	h     Harness[T]
-	fault error // of the harness
+	h       Harness[T]
+	fault   error // of the harness
+	anyKeys bool  // the harness leaves the keys to the kit
 
 	mu     sync.Mutex
 	facts  facts
@@ -99,6 +100,7 @@ type facts struct{ positions, versions, ids bool }
 
 func newRun[T any](h Harness[T]) *run[T] {
 	r := &run[T]{lacked: map[string]bool{}, notes: map[string][]error{}}
+	r.anyKeys = h.Key == nil
 	r.h, r.fault = h.withDefaults()
 	return r
 }

@@ -92,8 +92,10 @@ func change[T any](ctx context.Context, b backend.Backend[T], c Change[T]) error
 		}
 		return nil
 	}
-	for {
-		_, err := b.Update(ctx, object.Item[T]{Key: c.Key, Version: object.Any, Object: c.Object})
+	const tries = 20 // others may create and delete it meanwhile, but not for ever
+	var err error
+	for range tries {
+		_, err = b.Update(ctx, object.Item[T]{Key: c.Key, Version: object.Any, Object: c.Object})
 		if !errors.Is(err, backend.ErrNotFound) {
 			return err
 		}
@@ -101,7 +103,11 @@ func change[T any](ctx context.Context, b backend.Backend[T], c Change[T]) error
 			return err
 		}
 	}
+	return fmt.Errorf("%w: %q: %w", errNeither, c.Key, err)
 }
+
+// errNeither: a key is neither there nor not.
+var errNeither = errors.New("an Update finds nothing, and a Create finds that it exists")
 
 // write makes one change, which is a step of the history.
 func (st *store[T]) write(c Change[T]) {
