@@ -61,6 +61,7 @@ func writePreconditions[T any](k *kit[T]) {
 	}
 	for next := k.rounds(); next(); {
 		w.manyUnderOneVersion()
+		w.kindsUnderOneVersion()
 	}
 }
 
@@ -138,6 +139,7 @@ func writeAny[T any](k *kit[T]) {
 	for next := k.rounds(); next(); {
 		w.raced++
 		w.manyUnderAny(w.new(k.h.Key(100 + w.raced)))
+		w.deleteAmongAny()
 	}
 }
 

@@ -89,6 +89,8 @@ var defects = []struct {
 
 	{"no version accepted", "write/no-version", nil},
 	{"preconditions not checked", "write/preconditions", nil},
+	{"Delete looks first", "write/preconditions", nil},
+	{"Update brings back", "write/any-waits-its-turn", nil},
 	{"Any fails when others write", "write/any-waits-its-turn", nil},
 	{"Create overwrites", "write/create-exists", nil},
 	{"Create without a key", "write/create-exists", nil},

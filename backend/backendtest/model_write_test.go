@@ -130,6 +130,13 @@ func (m *model) update(ctx context.Context, it item, dry bool) (item, error) {
 		time.Sleep(time.Millisecond)
 		it.Version = cur.Version
 	}
+	if m.bad == "Update brings back" && it.Version == object.Any {
+		_, err := m.Get(ctx, it.Key)
+		time.Sleep(time.Millisecond)
+		if _, gone := m.Get(ctx, it.Key); err == nil && gone != nil {
+			return m.create(ctx, it.Key, it.Object, dry)
+		}
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	cur, err := m.meetsLocked(it.Key, it.Version, it.ID)
@@ -193,6 +200,15 @@ func (m *model) swap(cur item, obj thing, changed, dry bool) (item, bool) {
 func (m *model) delete(ctx context.Context, key string, v object.Version, dry bool) (item, error) {
 	if err := m.ready(ctx, v); err != nil {
 		return item{}, failed("delete", key, err)
+	}
+	if m.bad == "Delete looks first" && v != object.Any {
+		var err error
+		m.locked(func() { _, err = m.meetsLocked(key, v, "") })
+		if err != nil {
+			return item{}, failed("delete", key, err)
+		}
+		time.Sleep(time.Millisecond)
+		v = object.Any
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
