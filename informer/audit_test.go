@@ -325,3 +325,42 @@ func TestDistrust(t *testing.T) {
 	}
 	h.see([]string{"updated a: x>y @1 relist"}, "a I 1 y", "b I 1 x")
 }
+
+// What the cache refuses, and the source has not any more, differs: an audit finds it,
+// or the object would come up when its value is free.
+func TestAudit_OfRefusedObjectsThatAreGone(t *testing.T) {
+	h := byHand(t, indexer.Unique("value", func(s string) (string, bool) { return s, true }))
+	h.list(object.Initial, "a I 1 x", "b J 1 x")
+	r := h.sink.Begin(object.Audit)
+	a := it("a I 1 -")
+	a.Object = ""
+	if err := r.StageKeys([]object.Item[string]{a}); err != nil {
+		t.Fatal(err)
+	}
+	if d := counts(r.Diff()); d != (reflector.Diff{Deletes: 1, Of: 1}) {
+		t.Errorf("%+v", d)
+	}
+	r.Abort()
+	h.list(object.Audit, "a I 1 x")
+	h.told = nil
+	h.apply(put("a I 2 y"))
+	h.see([]string{"updated a: x>y @2 watched"}, "a I 2 y")
+}
+
+// A refused object that gets its chance while an audit waits is a change like any.
+func TestAudit_RemembersWhatIsTriedAgain(t *testing.T) {
+	h := byHand(t, indexer.Unique("value", func(s string) (string, bool) { return s, true }))
+	h.list(object.Initial, "a I - x", "b J - good")
+	h.apply(put("b J - x")) // refused: the cache keeps "good"
+	r := h.sink.Begin(object.Audit)
+	stage(t, r, "a I - y", "b J - good") // it went back, and nobody was told
+	h.apply(put("a I - y"))              // x is free: b gets it
+	if d := counts(r.Diff()); d != (reflector.Diff{Puts: 1, Of: 2}) {
+		t.Errorf("%+v", d)
+	}
+	h.told = nil
+	if err := r.Commit("c"); err != nil {
+		t.Fatal(err)
+	}
+	h.see([]string{"updated b: x>good @ audit"}, "a I - y", "b J - good")
+}

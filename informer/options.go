@@ -34,9 +34,9 @@ type Options struct {
 	// ResetAfter is how long lists must agree on an older state before it is
 	// taken for a reset of the source. Defaults to 1 min.
 	ResetAfter time.Duration
-	// Freshness is how old the first list may be, and each later one as long as it is
-	// not older than the cache: with reflector.Any, what a replica answers. Defaults
-	// to reflector.Latest.
+	// Freshness is how old the first list may be: with reflector.Any, what a replica
+	// answers. What WaitFor waits for before that list may then be missing from it.
+	// Defaults to reflector.Latest.
 	Freshness reflector.Freshness
 	// Audit is how often a list is taken only to see whether the watch has lost
 	// anything, jittered down by up to a quarter. 0 is 10 min for sources with
@@ -45,7 +45,8 @@ type Options struct {
 	Audit time.Duration
 	// MaxDelete and MaxDeleteShare hold a list that would delete more objects than
 	// MaxDelete and more than MaxDeleteShare of all, until [Informer.ConfirmDeletes]
-	// is called, or until Believe lists in a row have said so (0: never). With one
+	// is called, or until Believe lists in a row, at least 2, have said the same (0:
+	// never). With one
 	// of the two 0 the other decides alone; with both, the default, nothing is held.
 	MaxDelete      int
 	MaxDeleteShare float64

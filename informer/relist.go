@@ -129,6 +129,16 @@ func (r *relist[T]) Diff() reflector.Diff {
 			d.Gone += maphash.String(i.seed, key)
 		}
 	}
+	// What was refused and is gone has to be forgotten, or it would come up again.
+	for key := range i.held {
+		if _, named := r.named[key]; named {
+			continue
+		}
+		if _, cached := i.cache.Item(key); !cached {
+			d.Deletes++
+			d.Gone += maphash.String(i.seed, key)
+		}
+	}
 	return d
 }
 

@@ -67,6 +67,9 @@ func (i *Informer[T]) apply(events []reflector.Event[T], s step) error {
 			return nil
 		}
 		events, s = out.again, step{why: s.why}
+		if i.staged != nil {
+			i.staged.remember(events)
+		}
 	}
 }
 

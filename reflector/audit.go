@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"time"
+
+	"github.com/homeostat/homeostat/retry"
 )
 
 // audit is a full state that was listed to see whether the watch has lost anything.
@@ -25,6 +27,10 @@ func (c *cycle[T]) inspect(ctx context.Context) end {
 	c.buffer, c.lagging = false, lagging // what an audit sees of it is no insisting
 	if _, held := errors.AsType[*implausibleError](err); held {
 		c.full = true
+		return end{err: err}
+	}
+	if _, asked := retry.Delay(err); asked { // whatever for: the source wants to be left alone
+		c.inconclusive(err)
 		return end{err: err}
 	}
 	c.auditing = false
@@ -55,7 +61,6 @@ func (c *cycle[T]) look(ctx context.Context) (a *audit[T], err error) {
 		}
 	}()
 	l.opts.KeysOnly = c.powers.KeysOnly && !c.objects
-	drift := c.objects // proven by keys and versions
 	c.objects = false
 	// Of pages that show different states each would have to be compared at another
 	// time.
@@ -79,7 +84,7 @@ func (c *cycle[T]) look(ctx context.Context) (a *audit[T], err error) {
 		return c.look(ctx)
 	}
 	if err != nil {
-		c.objects = drift // soon again
+		c.objects = c.drift // soon again
 		return nil, err
 	}
 	a = &audit[T]{into: l.into, at: l.first, keys: l.opts.KeysOnly}
@@ -87,7 +92,7 @@ func (c *cycle[T]) look(ctx context.Context) (a *audit[T], err error) {
 	case same:
 		equal, err := a.end()
 		if err == nil && !equal {
-			c.objects = true
+			c.objects, c.drift = true, true
 			l.into.abort()
 			return c.look(ctx)
 		}
@@ -175,7 +180,7 @@ func (c *cycle[T]) due() time.Time {
 	if every == 0 || !c.synced {
 		return time.Time{}
 	}
-	if c.objects { // something is known to be lost
+	if c.drift { // something is known to be lost
 		every = min(every, time.Minute)
 	}
 	return c.fresh.Add(every - time.Duration(rand.Int64N(int64(every)/4+1)))
@@ -214,7 +219,7 @@ func (s *session[T]) compare() error {
 		return err
 	}
 	if !equal {
-		s.cycle.objects = true
+		s.cycle.objects, s.cycle.drift = true, true
 		s.stop(errAudit)
 		return nil
 	}

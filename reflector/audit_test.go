@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/homeostat/homeostat/reflector"
+	"github.com/homeostat/homeostat/retry"
 )
 
 // auditable is a source that lists what state says, as of at.
@@ -592,5 +593,48 @@ func TestG10_AuditThatPanics(t *testing.T) {
 			}
 		}
 		want(t, "relists without an end", begun-ended, 1) // that of the open session
+	})
+}
+
+// Rule 10: a source that wants to be left alone is, also by the watch after an audit.
+func TestAuditThatIsToComeLater(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		src := newAuditable(resumable)
+		list := src.list
+		src.list = func(ctx context.Context, n int, o reflector.ListOptions) (page, error) {
+			if n == 2 {
+				return page{}, retry.After(errBoom, 10*time.Minute)
+			}
+			return list(ctx, n, o)
+		}
+		start(t, src, newSink(t), &reflector.Options{Audit: hourly, Session: -1})
+		after(0)
+		src.toAudit(t)
+		after(9 * time.Minute)
+		_, watches := src.calls()
+		want(t, "watches", watches, 1)
+		after(2 * time.Minute)
+		_, watches = src.calls()
+		want(t, "watches", watches, 2)
+	})
+}
+
+// Versions that are missing are no drift: the next audit is due as ever.
+func TestAuditOfKeysWithoutVersions_ThatFails(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		p := resumable
+		p.KeysOnly = true
+		src := newAuditable(p)
+		src.list = func(_ context.Context, n int, o reflector.ListOptions) (page, error) {
+			if n > 1 && !o.KeysOnly {
+				return page{}, errBoom
+			}
+			return page{Items: []item{{Key: "a"}}, Cursor: "e/10"}, nil
+		}
+		start(t, src, newSink(t), &reflector.Options{Audit: hourly, Session: -1})
+		after(5 * hourly)
+		if lists, _ := src.calls(); lists > 15 {
+			t.Errorf("%d lists in five hours", lists)
+		}
 	})
 }

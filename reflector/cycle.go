@@ -49,6 +49,7 @@ type cycle[T any] struct {
 	auditing bool
 	wary     bool      // the source was set back: versions of before mean nothing
 	objects  bool      // keys and versions are not enough for the next audit
+	drift    bool      // they have proven that something was lost
 	latest   bool      // no replica could answer: the latest state is asked for
 	suspects int       // full states in a row that were held and agree
 	suspect  Diff      // what the last of them would do
@@ -83,7 +84,7 @@ func (c *cycle[T]) run(ctx context.Context) error {
 		}
 		// Only what is said again and again, and nothing else, is insisting: not
 		// one old answer before an outage and one after it.
-		if _, lags := errors.AsType[*lagError](e.err); !lags {
+		if _, lags := errors.AsType[*lagError](e.err); !lags && !c.wary {
 			c.lagging = time.Time{}
 		}
 		c.rest(ctx, e)

@@ -204,3 +204,31 @@ func TestAuditByKeys_ThenTheListFails(t *testing.T) {
 		want(t, "failures", r.Status().Failures, 0)
 	})
 }
+
+// After a history that is gone the whole list is needed: "not modified" would lead to
+// the same place again.
+func TestIfModified_AfterExpiry(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		at := cursor("e/10")
+		src := &source{powers: resumable}
+		src.list = func(_ context.Context, _ int, o reflector.ListOptions) (page, error) {
+			if o.IfModified {
+				return page{}, reflector.ErrNotModified
+			}
+			return page{Items: items("a=1"), Cursor: at}, nil
+		}
+		src.watch = func(ctx context.Context, n int, o reflector.WatchOptions, yield yield) {
+			if n == 1 || o.After != at {
+				yield(batch{}, reflector.ErrExpired)
+				return
+			}
+			idle(ctx, n, o, yield)
+		}
+		s := newSink(t)
+		r := start(t, src, s, &reflector.Options{Backoff: exact})
+		at = "e/20"
+		after(time.Minute)
+		want(t, "state", r.Status().State, reflector.Watching)
+		want(t, "cursor", r.Status().Cursor, "e/20")
+	})
+}

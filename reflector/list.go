@@ -32,11 +32,8 @@ func (c *cycle[T]) list(ctx context.Context) (h *held[T], err error) {
 	l := listing[T]{cycle: c, into: c.begin(), hold: c.buffer}
 	c.auditing = false
 	l.opts.IfModified = c.whole
-	if c.opts.Freshness == Any && !c.latest {
+	if c.opts.Freshness == Any && !c.synced && !c.latest {
 		l.opts.Freshness = Any
-		if c.powers.Compare != nil {
-			l.opts.NotBefore = c.cursor
-		}
 	}
 	c.buffer = false
 	defer func() {
@@ -179,9 +176,11 @@ func (l *listing[T]) add(page Page[T]) error {
 	}
 	for _, f := range page.Faults {
 		l.faults[f.Key] = f
+		delete(l.items, f.Key)
 	}
 	for _, item := range page.Items {
 		l.items[item.Key] = item
+		delete(l.faults, item.Key)
 	}
 	return nil
 }

@@ -39,10 +39,10 @@ type Options struct {
 	// ResetAfter is how long the source must insist on an older state, within
 	// one epoch, until it is believed that it was set back (rule 6). 0 is 1 min.
 	ResetAfter time.Duration
-	// Freshness is how old the first full state may be. With Any, a list is taken
-	// from whatever replica answers, and every later one, too, as long as it is not
-	// older than what the sink has; when no replica can answer such a list, the
-	// latest state is asked for. Defaults to Latest.
+	// Freshness is how old the first full state may be. With Any it is taken from
+	// whatever replica answers, so that nobody waits at the start for a source that
+	// lags; when none can, and for every later full state, the latest one is asked
+	// for. Defaults to Latest.
 	Freshness Freshness
 	// Audit is how often a full state is taken only to see whether the watch has
 	// lost anything, jittered down by up to a quarter and counted from the last full
@@ -61,8 +61,8 @@ type Options struct {
 	MaxDelete      int
 	MaxDeleteShare float64
 	// Believe is how many full states in a row have to agree, each taken after a
-	// backoff, until one that would be held is believed. 0 is never: it takes
-	// [Reflector.ConfirmDeletes].
+	// backoff, until one that would be held is believed: at least 2. 0 is never: it
+	// takes [Reflector.ConfirmDeletes].
 	Believe int
 	// Strict has an object that the source cannot decode ([Fault]) fail the list or
 	// watch that tells of it. Else the sink keeps the last state of it that could be
@@ -115,8 +115,8 @@ func resolve(opts *Options) (Options, []error) {
 	if !(o.MaxDeleteShare >= 0 && o.MaxDeleteShare < 1) { // NaN neither
 		fault("MaxDeleteShare is %v, must be from 0 to less than 1", o.MaxDeleteShare)
 	}
-	if o.Believe < 0 {
-		fault("Believe is negative: %d", o.Believe)
+	if o.Believe < 0 || o.Believe == 1 {
+		fault("Believe is %d, must be 0 or at least 2", o.Believe)
 	}
 	if o.Name == "" {
 		o.Name = "reflector"

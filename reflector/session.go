@@ -146,7 +146,8 @@ func (s *session[T]) ended(ctx context.Context, opts WatchOptions) (e end) {
 	}
 	// Without an order this is the only word of a source that was set back.
 	c.ahead = c.ahead || c.powers.Compare == nil && errors.Is(s.last, ErrFutureCursor)
-	if spoilt(s.last) {
+	// After a history that is gone "not modified" would lead to the same place again.
+	if spoilt(s.last) || moot {
 		c.whole = false
 	}
 	// A source that breaks each time before anything moved is not helped by the

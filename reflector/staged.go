@@ -34,7 +34,7 @@ func (c *cycle[T]) begin() *staged[T] {
 	relist := c.sink.Begin(why)
 	c.inside = was
 	s := &staged[T]{cycle: c, why: why, relist: relist}
-	if c.wary {
+	if c.wary || c.ahead {
 		s.distrust()
 	}
 	return s
@@ -133,6 +133,11 @@ func (s *staged[T]) stage(items []object.Item[T]) error {
 	if len(items) == 0 {
 		return nil
 	}
+	if len(s.faults) > 0 { // told better since
+		for i := range items {
+			delete(s.faults, items[i].Key)
+		}
+	}
 	was := s.cycle.inside
 	s.cycle.inside = "sink Stage"
 	err := s.relist.Stage(items)
@@ -229,7 +234,7 @@ func (s *staged[T]) end(at Cursor, reset bool, call string, how func(Relist[T], 
 	reset, c.ahead = c.synced && (reset || c.ahead), false
 	c.cursor, c.behind = at, false
 	c.full, c.whole, c.synced, c.auditing = false, true, true, false
-	c.latest, c.wary = false, false
+	c.latest, c.wary, c.drift = false, false, false
 	c.fresh = time.Now()
 	c.lagging = time.Time{}
 	c.track.committed(at, reset)

@@ -145,3 +145,23 @@ func TestStrict(t *testing.T) {
 }
 
 var errNever = fmt.Errorf("never told")
+
+// Of an object that one page cannot read and a later one can, the later counts.
+func TestUnreadableThatALaterPageCanRead(t *testing.T) {
+	for _, p := range []powers{{Paged: true, SnapshotPages: true, Compare: compare}, {Paged: true}, {Paged: true, Compare: compare}} {
+		bubble(t, func(t *testing.T) {
+			src := &source{powers: p, watch: idle}
+			src.list = func(_ context.Context, _ int, o reflector.ListOptions) (page, error) {
+				if o.Page == "" {
+					return page{Items: items("a=1"), Faults: []reflector.Fault{fault("b")}, Cursor: "e/10", Next: "2"}, nil
+				}
+				return page{Items: items("b=2"), Cursor: "e/10"}, nil
+			}
+			s := newSink(t)
+			r := start(t, src, s, nil)
+			after(0)
+			want(t, "holds", s.holds(), "a=1 b=2")
+			want(t, "unreadable", unreadable(r), "[]")
+		})
+	}
+}

@@ -73,3 +73,58 @@ func TestDistrustAfterAReset(t *testing.T) {
 		})
 	}
 }
+
+// A reset that nobody can order is learned of from ErrFutureCursor alone, and streamed
+// states are distrusted after it like listed ones.
+func TestDistrustAfterAFutureCursor(t *testing.T) {
+	for _, streamed := range []bool{false, true} {
+		bubble(t, func(t *testing.T) {
+			src := &source{powers: powers{ResumeProven: true, Initial: streamed}}
+			src.list = func(_ context.Context, n int, _ reflector.ListOptions) (page, error) {
+				return page{Items: items("a=1"), Cursor: cursor([]string{"9", "3"}[min(n, 2)-1])}, nil
+			}
+			n := 0
+			src.watch = func(ctx context.Context, _ int, o reflector.WatchOptions, yield yield) {
+				switch {
+				case o.Initial:
+					n++
+					if yield(whole(cursor([]string{"9", "3"}[n-1]), "a=1"), nil) && n > 1 {
+						<-ctx.Done()
+					}
+				case o.After == "9":
+					yield(batch{}, reflector.ErrFutureCursor)
+				default:
+					idle(ctx, 0, o, yield)
+				}
+			}
+			s := newSink(t)
+			r := start(t, src, s, &reflector.Options{Backoff: exact})
+			after(time.Minute)
+			want(t, "resets", r.Status().Resets, 1)
+			want(t, "cursor", r.Status().Cursor, "3")
+			want(t, "wary", s.wary > 0, true)
+		})
+	}
+}
+
+// What is streamed in several batches is believed as soon as what comes in one.
+func TestResetOfAStreamInParts(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		src := &source{powers: powers{Compare: compare, Initial: true}}
+		src.watch = func(ctx context.Context, n int, o reflector.WatchOptions, yield yield) {
+			at := cursor("e/10")
+			if n > 1 {
+				at = "e/5"
+			}
+			if yield(batch{Reset: true, Events: events("a=1")}, nil) && yield(batch{Synced: true, Cursor: at}, nil) && n == 1 {
+				<-ctx.Done()
+			}
+		}
+		s := newSink(t)
+		r := start(t, src, s, &reflector.Options{Backoff: exact})
+		after(0)
+		r.Relist("test")
+		after(100 * time.Second)
+		want(t, "resets", r.Status().Resets, 1)
+	})
+}
