@@ -206,6 +206,12 @@ func patchNothing[T any](k *kit[T]) {
 	p, _ := w.anyPatch(item)
 	got, err := w.patch(item.Key, p, object.Any)
 	item = w.can("Patch", got, err)
+	refusing, err := patch.JSON([]byte(`[{"op":"test","path":"/backendtest-no-such-member","value":"x"}]`))
+	k.must(err)
+	if _, err := w.patch(item.Key, refusing, object.Any); err == nil {
+		k.fail("a JSON patch whose test fails is answered without an error")
+	}
+	w.still(item, "a JSON patch whose test fails")
 	told := w.listen()
 	empty, err := patch.Between(item.Object, item.Object)
 	k.must(err)

@@ -285,10 +285,11 @@ func powerReached[T any](k *kit[T]) {
 		before = b.Cursor
 		return nil
 	}
-	for i := range 6 {
+	for i := range 25 { // past 9, 99 and the like, where text and numbers part
 		st.write(k.put(k.h.Key(i % 3)))
 		k.must(c.follow("what was written while a watch was open", c.current))
 	}
+	st.reachedDelete(c)
 	for i, w := range all {
 		if !reached(w.at, w.version) {
 			k.fail("Reached(%q, %q) is false, and that version was told at that cursor", w.at, w.version)
@@ -337,6 +338,11 @@ func powerFreshness[T any](k *kit[T]) {
 			}
 		}
 	}
+	// "Not modified" is no answer where something was.
+	st.write(k.put(k.h.Key(0)))
+	if _, err := st.page(k.ctx, reflector.ListOptions{IfModified: true}); errors.Is(err, reflector.ErrNotModified) && !st.powers.StaleLists {
+		k.fail("a list after a write is not modified, it says")
+	}
 	l, err := st.list(k.ctx, reflector.ListOptions{Freshness: reflector.Any})
 	k.must(err)
 	if st.hist.find(l.items, 0) < 0 {
@@ -354,5 +360,32 @@ func powerFreshness[T any](k *kit[T]) {
 	}
 	if _, err := st.list(k.ctx, reflector.ListOptions{NotBefore: foreign}); !refused(err) {
 		k.fail("a list that must not be before %q, of another epoch, is neither ErrExpired nor ErrFutureCursor but: %w", foreign, orNil(err))
+	}
+}
+
+// reachedDelete deletes something that c shows, and wants the answer's version, if it
+// has one, to be reached with the delete and not before.
+func (st *store[T]) reachedDelete(c *client[T]) {
+	k := st.k
+	if st.backend() == nil {
+		return
+	}
+	key := k.h.Key(0)
+	before := c.at
+	gone, err := call(k.ctx, "Delete", k.h.Wait, k.h.Wait, func(ctx context.Context) (object.Item[T], error) {
+		return st.backend().Delete(ctx, key, object.Any)
+	})
+	if errors.Is(err, errors.ErrUnsupported) {
+		return
+	}
+	k.must(err)
+	st.hist.add(k.gone(key))
+	k.must(c.follow("a delete", c.current))
+	switch reached := st.powers.Reached; {
+	case gone.Version == "":
+	case !reached(c.at, gone.Version):
+		k.fail("Reached(%q, %q) is false, and the delete that answered that version was told at that cursor", c.at, gone.Version)
+	case reached(before, gone.Version):
+		k.fail("Reached(%q, %q) is true, and the delete that answered that version was told after that cursor, at %q", before, gone.Version, c.at)
 	}
 }

@@ -45,6 +45,16 @@ func wholeSteps[T any](k *kit[T]) {
 	k.must(live.seen())
 	k.must(live.close())
 	st.resume(live.places, true)
+	// Much at once, as after a long absence.
+	far := st.client()
+	far.exact, far.relist = false, true
+	var much []Change[T]
+	for i := range 300 {
+		much = append(much, k.put(k.h.Key(i)))
+	}
+	st.spread(much)
+	st.hist.add(much...)
+	k.must(far.follow("all that was written since a list", far.current))
 }
 
 // resume has a watch from each place lead to the present state, in exact steps. Of

@@ -27,8 +27,11 @@ func (m *model) Powers() reflector.Powers[thing] {
 		p.Reached = func(c reflector.Cursor, v object.Version) bool {
 			at, ok := m.parse(c)
 			rev, err := strconv.Atoi(string(v))
-			if m.bad == "Reached too early" {
+			switch m.bad {
+			case "Reached too early":
 				at++
+			case "Reached by text":
+				return ok && strconv.Itoa(at) >= string(v)
 			}
 			return ok && err == nil && at >= rev
 		}
@@ -86,6 +89,9 @@ func (m *model) List(ctx context.Context, opts reflector.ListOptions) (page refl
 			return page, nil
 		}
 		return page, err
+	}
+	if m.bad == "not modified, always" && opts.IfModified {
+		return page, reflector.ErrNotModified
 	}
 	rev, items := m.view()
 	if opts.NotBefore != "" && m.bad != "NotBefore ignored" {
@@ -443,6 +449,10 @@ func (w *watching) after() ([]logged, <-chan struct{}, error) {
 		if len(l.events) > 0 {
 			steps = append(steps, l)
 		}
+	}
+	if w.bad == "resumes only so far" && len(steps) > 4 { // LIMIT, without a loop
+		steps = steps[:1]
+		steps[0].rev = w.rev
 	}
 	return steps, w.changed, nil
 }

@@ -167,6 +167,9 @@ func (m *model) patch(ctx context.Context, key string, p patch.Patch, v object.V
 		if err != nil {
 			return item{}, failed("patch", key, err)
 		}
+		if m.bad == "JSON patches passed over" && p.MediaType() == "application/json-patch+json" {
+			return cur, nil
+		}
 		obj, changed, err := backend.Patched(p, cur.Object)
 		if err != nil {
 			return item{}, failed("patch", key, err)
@@ -223,6 +226,9 @@ func (m *model) delete(ctx context.Context, key string, v object.Version, dry bo
 	m.addLocked(logged{m.rev, m.applyLocked(m.rev, []backendtest.Change[thing]{{Key: key, Delete: true}})})
 	if m.bad != "Delete under the old version" {
 		cur.Version = m.version(m.rev)
+	}
+	if m.bad == "Delete under a version to come" {
+		cur.Version = m.version(m.rev + 1000)
 	}
 	return cur, m.lost(ctx)
 }
