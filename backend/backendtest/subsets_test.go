@@ -83,7 +83,7 @@ func TestACorrectStorePasses(t *testing.T) {
 
 func TestACorrectStoreWithAnySubsetOfPowersPasses(t *testing.T) {
 	seeds := uint64(300)
-	if testing.Short() {
+	if testing.Short() || raced {
 		seeds = 30
 	}
 	for seed := range seeds {
