@@ -29,11 +29,11 @@ func (c *cycle[T]) inspect(ctx context.Context) end {
 		c.full = true
 		return end{err: err}
 	}
+	c.auditing = false                       // whatever begins next is none
 	if _, asked := retry.Delay(err); asked { // whatever for: the source wants to be left alone
 		c.inconclusive(err)
 		return end{err: err}
 	}
-	c.auditing = false
 	if ctx.Err() != nil || c.full || c.bell.ringing() {
 		if a != nil {
 			a.into.abort()

@@ -607,7 +607,8 @@ func TestAuditThatIsToComeLater(t *testing.T) {
 			}
 			return list(ctx, n, o)
 		}
-		start(t, src, newSink(t), &reflector.Options{Audit: hourly, Session: -1})
+		s := newSink(t)
+		start(t, src, s, &reflector.Options{Audit: hourly, Session: -1})
 		after(0)
 		src.toAudit(t)
 		after(9 * time.Minute)
@@ -616,6 +617,7 @@ func TestAuditThatIsToComeLater(t *testing.T) {
 		after(2 * time.Minute)
 		_, watches = src.calls()
 		want(t, "watches", watches, 2)
+		want(t, "audits begun", s.audits, 1) // the session after it is none
 	})
 }
 

@@ -41,9 +41,8 @@ type cycle[T any] struct {
 	whole bool
 
 	// fresh is when the last full state was committed, or an audit came to nothing;
-	// audit, that the next attempt
-	// is to see whether the watch has lost anything; auditing, that the full state
-	// which begins now is taken for that.
+	// audit, that the next attempt is to see whether the watch has lost anything;
+	// auditing, that the full state which begins now is taken for that.
 	fresh    time.Time
 	audit    bool
 	auditing bool

@@ -95,8 +95,8 @@ const (
 	Any
 )
 
-// ListOptions are what one call of List asks for. The zero value is everything,
-// in one page, as of now.
+// ListOptions are what one call of List asks for. The zero value is everything, in
+// as few pages as the source likes, as of now.
 type ListOptions struct {
 	// Page is where to go on: the Next of the page before. "" is the beginning.
 	Page PageToken
